@@ -22,7 +22,7 @@ from spillover import kernels
 from spillover.recommendation.policy_by_name import build_policy
 from spillover.recommendation import RECOMMENDED
 from spillover.history import read_history, replay_history
-from spillover.history.decision import next_reasons
+from spillover.history.replay import next_reasons
 history = read_history(sys.argv[1])
 read = perf_counter()
 kernels.preload_numba()

@@ -477,10 +477,10 @@ def test_columns_may_be_exchanged(folder) -> None:
 
 
 def test_a_file_with_too_much_in_it(folder, monkeypatch) -> None:
-    monkeypatch.setattr("spillover.history.table.MOST_ARMS", 1)
+    monkeypatch.setattr("spillover.history.plain_form.MOST_ARMS", 1)
     refused(folder, SMALL, "more than 1 arms in h.csv: must be at most that many", "name the right one with --columns")
-    monkeypatch.setattr("spillover.history.table.MOST_ARMS", 10)
-    monkeypatch.setattr("spillover.history.table.MOST_ROWS", 5)
+    monkeypatch.setattr("spillover.history.plain_form.MOST_ARMS", 10)
+    monkeypatch.setattr("spillover.history.plain_form.MOST_ROWS", 5)
     refused(folder, SMALL, "h.csv: more than 5 rows: must be at most that many")
 
 

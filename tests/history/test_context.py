@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spillover.history import read_history
-from spillover.history.standard import standard_context
+from spillover.history.record import standard_context
 from spillover.recommendation.facts import facts_of
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, refused, without
 

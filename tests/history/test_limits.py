@@ -16,7 +16,7 @@ def test_a_compressed_table_that_expands_too_far(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(csv_text(WIDE).encode() + b"\n" * 100_000))
     found = read_history(path)
     assert found.arms == ("north", "south")
-    monkeypatch.setattr("spillover.history.lines.MOST_FREELY", 10_000)
+    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 10_000)
     with pytest.raises(ValueError, match="expands to more than 100 times its size, which no table does"):
         read_history(path)
 
@@ -35,7 +35,7 @@ def test_a_table_with_too_many_cells(form, tmp_path, monkeypatch):
 @pytest.mark.parametrize("columns", ["round,arm,chosen,z,y", "week,store,promo,reward,sales"])
 def test_a_table_with_too_many_arms(columns, tmp_path, monkeypatch):
     """In the names that need no options, which are read in parts, and in others."""
-    for module in ("table", "panel"):
+    for module in ("plain_form", "panel"):
         monkeypatch.setattr(f"spillover.history.{module}.MOST_ARMS", 20)
     rows = [(t, f"arm-{k}", k % 2, 0, 0) for t in (1, 2) for k in range(21)]
     path = tmp_path / "t.csv"
@@ -47,6 +47,6 @@ def test_a_table_with_too_many_blank_rows(tmp_path, monkeypatch):
     path = tmp_path / "t.csv"
     path.write_text("round,arm,chosen,z,y\n1,a,1,1,1\n2,a,0,0,0\n" + ",,,,\n" * 10 + "3,a,1,1,1\n")
     assert len(read_history(path).x) == 3
-    monkeypatch.setattr("spillover.history.table.MOST_BLANK", 9)
+    monkeypatch.setattr("spillover.history.plain_form.MOST_BLANK", 9)
     with pytest.raises(ValueError, match="more than 9 rows without any value: must be at most that many"):
         read_history(path)

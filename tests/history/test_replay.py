@@ -1,6 +1,7 @@
-"""Telling a history: the same as a learner that live through it, for every policy."""
+"""What a policy learns from a history: each outcome in its own round, whatever the table has."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +9,13 @@ import pytest
 import spillover as sp
 from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
-from spillover.history import History, replay_history
-from spillover.history.checkpoints import Checkpoints
-from spillover.history.schedule import schedule_of
+from spillover.history import History, read_history, replay_history
+from spillover.history.replay import Checkpoints, schedule_of
 from spillover.policies import POLICIES
 from spillover.recommendation.policy_by_name import usable_names
 from spillover.state import leaves
+from spillover.types import Choice, Problem
+from tests.history.tables import LONG, PAYOFF, WIDE, changed, without
 from tests.support import sparse
 
 USABLE = usable_names()
@@ -57,8 +59,8 @@ def test_equals_a_learner_that_played_the_rounds(name) -> None:
             live.report(t, z, y)
     assert replayed.pending == live.pending == [7, 59, 60]
     expected = leaves(live.state)
-    for field, leaf in leaves(replayed.state).items():
-        np.testing.assert_allclose(leaf, expected[field], rtol=1e-7, atol=1e-9, err_msg=field)
+    for part, leaf in leaves(replayed.state).items():
+        np.testing.assert_allclose(leaf, expected[part], rtol=1e-7, atol=1e-9, err_msg=part)
     assert (replayed.choose() == live.choose()).all()
 
 
@@ -190,8 +192,8 @@ def test_going_on_from_checkpoints_gives_the_same_learner(name, rounds) -> None:
         passed.append(max(before, default=0))
         assert found.pending == afresh.pending
         expected = leaves(afresh.state)
-        for field, leaf in leaves(found.state).items():
-            np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
+        for part, leaf in leaves(found.state).items():
+            np.testing.assert_array_equal(leaf, expected[part], err_msg=part)
         assert (found.choose() == afresh.choose()).all()
     assert passed[-1] <= lost[0] - 1
     assert rounds < 1000 or min(passed[1:]) >= 1000
@@ -209,8 +211,8 @@ def test_between_full_batches_the_k_class_estimate_stays() -> None:
         found = replay_history(sp.SwitchingSEM(), history, budget=2, checkpoints=checkpoints)
         afresh = replay_history(sp.SwitchingSEM(), history, budget=2)
         expected = leaves(afresh.state)
-        for field, leaf in leaves(found.state).items():
-            np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
+        for part, leaf in leaves(found.state).items():
+            np.testing.assert_array_equal(leaf, expected[part], err_msg=part)
         solved.append(int(found.state.graph.k_class.solved))
     assert solved == 7 * [404] + 2 * [420]  # due from 417 rounds on, in the middle of a batch of four
 
@@ -219,3 +221,148 @@ def cut(history, stop):
     """The first rounds of a history."""
     rows = {name: getattr(history, name)[:stop] for name in ("rounds", "x", "z", "y", "arrived")}
     return replace(history, **rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorder(sp.Policy):
+    """Remembers the problem, the contexts and the feedback that it got."""
+
+    seen: list[Any] = field(default_factory=list)
+    missing: bool = True
+    amounts: bool = True
+
+    rewards: bool = False
+
+    needs_outcomes = False
+
+    @property
+    def needs_rewards(self) -> bool:
+        return self.rewards
+
+    @property
+    def accepts_missing(self) -> bool:
+        return self.missing
+
+    @property
+    def accepts_doses(self) -> bool:
+        return self.amounts
+
+    def for_problem(self, problem: Problem) -> "Recorder":
+        self.seen.append(problem)
+        return self
+
+    def init(self, problem, rng, batch=()):
+        return np.zeros(problem.n_arms)
+
+    def observe(self, state, context):
+        self.seen.append(np.array(context))
+        return state
+
+    def select(self, state, rng) -> Choice:
+        return Choice(np.zeros(len(state), np.bool_))
+
+    def played(self, state, x):
+        return state
+
+    def update(self, state, feedback, rng):
+        self.seen.append(feedback)
+        return state
+
+    @property
+    def feedback(self):
+        return [one for one in self.seen if isinstance(one, sp.Feedback)]
+
+    @property
+    def problem(self) -> Problem:
+        return next(one for one in self.seen if isinstance(one, Problem))
+
+    @property
+    def contexts(self):
+        return [one for one in self.seen if isinstance(one, np.ndarray)]
+
+
+def learned(table, budget=1, policy=None, **options):
+    policy = policy or Recorder()
+    return policy, replay_history(policy, read_history(table, **options), budget=budget)
+
+
+def test_a_table_without_z() -> None:
+    policy, learner = learned(WIDE)
+    assert policy.problem[:2] == (2, 1)
+    assert (policy.problem.observes, policy.problem.context, policy.problem.baseline) == ("overall", 0, True)
+    assert learner.rounds == len(policy.feedback) == 8
+    assert all(np.isnan(one.z).all() for one in policy.feedback)
+    sales = zip(WIDE["sales_north"], WIDE["sales_south"], strict=True)
+    assert [one.y.tolist() for one in policy.feedback] == [list(pair) for pair in sales]
+
+
+def test_one_outcome_for_all_arms() -> None:
+    policy, _ = learned(PAYOFF)
+    assert policy.problem.observes == "payoff"
+    assert [one.y[0] for one in policy.feedback] == PAYOFF["revenue"]
+
+
+def test_the_context_is_standardised_and_that_of_the_coming_round_is_observed() -> None:
+    policy, learner = learned(WIDE, context="temp", next_context={"temp": 4.5})
+    assert policy.problem.context == 1
+    values = np.concatenate([one.context for one in policy.feedback])
+    np.testing.assert_allclose([values.mean(), values.std()], [0, 1], atol=1e-12)
+    np.testing.assert_allclose(policy.contexts[-1], 0, atol=1e-12)
+    assert learner.context is not None
+    np.testing.assert_allclose(policy.contexts[1:-1], values[:, None])
+
+
+def test_doses_are_passed_on() -> None:
+    table = without(PAYOFF, "tv", "radio") | {"tv_spend": [10.0, 0, 20, 0, 30, 0, 0, 20], "ooh_spend": [1.0, 0] * 4}
+    policy, _ = learned(table, doses=True)
+    assert [one.dose[1] for one in policy.feedback] == [0.5, 0, 1, 0, 1.5, 0, 0, 1]
+    with pytest.raises(ValueError, match="must be one that learns from amounts"):
+        learned(table, policy=Recorder(amounts=False), doses=True)
+
+
+def test_missing_outcomes_reach_only_policies_that_accept_them() -> None:
+    table = changed(WIDE, sales_north=[None, *WIDE["sales_north"][1:]])
+    policy, learner = learned(table)
+    assert len(policy.feedback) == 8
+    assert np.isnan(policy.feedback[0].y).tolist() == [True, False]
+    assert learner.pending == []
+    strict, late = learned(table, policy=Recorder(missing=False))
+    assert len(strict.feedback) == 7
+    assert not any(np.isnan(one.y).any() for one in strict.feedback)
+    assert late.pending == [1]
+
+
+def test_pending_rounds_stay_pending() -> None:
+    table = {name: [*values[:7], None] if name.startswith("sales") else values for name, values in WIDE.items()}
+    policy, learner = learned(table)
+    assert learner.pending == [8]
+    assert len(policy.feedback) == 7
+
+
+def test_a_policy_that_needs_z_is_refused() -> None:
+    with pytest.raises(ValueError, match="the instantaneous rewards z"):
+        learned(LONG, policy=Recorder(rewards=True))
+
+
+def test_the_recommended_policy_learns_from_every_kind_of_table() -> None:
+    for table, options in ((WIDE, {}), (PAYOFF, {}), (WIDE, {"context": "temp"}), (LONG, {"minimise": True})):
+        history = read_history(table, **options)
+        learner = replay_history(sp.SwitchingSEM(), history, budget=1)
+        assert learner.choose().sum() <= 1
+
+
+def test_the_answer_does_not_depend_on_units_or_names_or_the_order_of_rows() -> None:
+    def scores(table, **options):
+        history = read_history(table, **options)
+        learner = replay_history(sp.SwitchingSEM(), history, budget=1)
+        return dict(zip(history.arms, learner.explain().mean.tolist(), strict=True))
+
+    first = scores(LONG)
+    order = np.random.default_rng(0).permutation(16)
+    mixed = scores({name: [values[k] for k in order] for name, values in reversed(LONG.items())})
+    assert mixed == first
+    assert scores(WIDE | {"week": PAYOFF["date"]}, columns="context=") == first
+    cents = scores(changed(LONG, orders=[100 * value for value in LONG["orders"]]))
+    assert cents == pytest.approx({name: 100 * value for name, value in first.items()}, rel=1e-6)
+    renamed = scores(changed(LONG, region=["zebra" if name == "north" else name for name in LONG["region"]]))
+    assert [renamed["zebra"], renamed["south"]] == pytest.approx([first["north"], first["south"]], rel=1e-6)

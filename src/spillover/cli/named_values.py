@@ -6,7 +6,7 @@ from typing import Any
 
 from spillover.cli.constraints_option import read_entries
 from spillover.cli.table_options import read_pairs
-from spillover.history.columns_option import plain_text, split, tokens
+from spillover.history.columns import plain_text, split, tokens
 from spillover.validate import require
 
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from spillover.history.columns_option import NONE, plain_text, read_columns, split, tokens
+from spillover.history.columns import NONE, plain_text, read_columns, split, tokens
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 NAMES = ("columns", "context", "minimise", "doses", "dates", "decimal")

@@ -8,8 +8,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.history import History
+from spillover.history.record import standard_context
 from spillover.history.replay import problem_of
-from spillover.history.standard import standard_context
 from spillover.types import Array, BoolArray, IntArray, Problem
 
 FEWEST_ROUNDS = 10  # with fewer there is nothing to evaluate

@@ -1,18 +1,38 @@
-"""The values of cells: names, yes or no, numbers, rounds."""
+"""The values of cells: texts, yes or no, and numbers as people write them.
+
+What a comma or a point in a number means is decided for a whole column, by the values that allow one reading only.
+"""
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spillover.history.problems import Problems
 from spillover.types import Array, BoolArray, IntArray
 
 YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
-NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-ROUND = "a whole number or a date such as 2026-03-31"
+PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+PLAIN_ROUND = "a whole number or a date such as 2026-03-31"
+EMPTY = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
+CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|dkk|pln|zł|kr\.?)"
+SHAPE = re.compile(
+    rf"^(\(?)([+-]?)\s*({CURRENCY})?\s*([+-]?)\s*([\d.,' ]*\d[.,]?)\s*(%)?\s*({CURRENCY})?(\)?)$", re.IGNORECASE
+)
+SCIENTIFIC = re.compile(r"^[+-]?(\d+[.,]?\d*|[.,]\d+)[eE][+-]?\d+$")
+DIGITS = re.compile(r"^\d+$")
+THOUSANDS = {sign: re.compile(rf"^[1-9]\d{{0,2}}(?:{re.escape(sign)}\d{{3}})+$") for sign in ",. '"}
+POINT, COMMA = ".", ","
+MARKS = frozenset({"x", "✓", "✔"})  # with these an empty cell means no
+YES = frozenset({"1", "1.0", "true", "yes", "y", "t", "on", "treated", "treatment", "chosen"}) | MARKS
+NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "control", "untreated", "not chosen"})
+MISSING = -1
+MOST_SPELLINGS = 100  # distinct cells of a column, case included
+YES_OR_NO = "1 or 0, yes or no, true or false, Y or N, x or empty"
 
 
 class Names:
@@ -49,6 +69,39 @@ class Names:
         return np.asarray(own[place])
 
 
+def readable_cells(cells: Any) -> Any:
+    """Cells of an arrow array as texts, numbers, truth values or dates; other types become texts.
+
+    Texts that are not UTF-8 are an error of arrow's.
+    """
+    import pyarrow as pa
+
+    kind = cells.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
+    if pa.types.is_dictionary(kind):
+        if has_views(kind):
+            return pa.array(cells.to_pylist(), pa.string())
+        cells, kind = cells.cast(kind.value_type), kind.value_type
+    if pa.types.is_nested(kind) or pa.types.is_duration(kind):
+        return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
+    if pa.types.is_string(kind):
+        cells.validate(full=True)
+    texts = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    # arrow's own conversion of decimals to numbers rounds otherwise than text
+    if texts or pa.types.is_null(kind) or pa.types.is_decimal(kind) or str(kind) == "string_view":
+        return cells.cast(pa.string())
+    return cells
+
+
+def has_views(kind: Any) -> bool:
+    """Whether a type is one of texts as Polars keeps them, which arrow can hardly compute with."""
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return str(inner) in ("string_view", "binary_view")
+
+
 def clear_text(text: str) -> str:
     """A text without blanks around it, in one of the ways in which accents and blanks can be written.
 
@@ -73,7 +126,7 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
     return place.astype(np.int64, copy=False), texts
 
 
-def decisions(column: Any, problems: Problems, first: int) -> Array:
+def plain_decisions(column: Any, problems: Problems, first: int) -> Array:
     """1 where an arm was chosen, 0 where it was not; `first` is the number of the first row."""
     place, texts = encoded(column)
     own = np.array([YES_AND_NO.get(text.casefold(), -1) for text in texts] + [-1], np.int8)
@@ -88,12 +141,10 @@ def decisions(column: Any, problems: Problems, first: int) -> Array:
     return np.asarray(found)
 
 
-def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
+def plain_numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
     """The numbers of a column; NaN where the cell is empty. comma: decimal commas are accepted too."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     try:
         found = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
@@ -102,7 +153,7 @@ def numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bo
         trimmed = compute.utf8_trim_whitespace(column)
         if comma:
             trimmed = compute.replace_substring(trimmed, ",", ".")  # 1.234,5 becomes no number at all
-        bad = compute.invert(compute.match_substring_regex(trimmed, NUMBER))
+        bad = compute.invert(compute.match_substring_regex(trimmed, PLAIN_NUMBER))
         empty = compute.equal(trimmed, "")
         found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
         wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
@@ -170,3 +221,174 @@ def round_value(text: str) -> int | datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+class NumberText(NamedTuple):
+    """A number taken apart."""
+
+    digits: str  # with its points and commas
+    negative: bool
+    percent: bool
+    currency: str
+
+
+class Unclear(NamedTuple):
+    """Why texts of a column are no numbers: which of them, and what is accepted."""
+
+    texts: tuple[str, ...]
+    accepted: str
+
+
+def is_empty(text: str) -> bool:
+    """Whether a cell says that there is no value.
+
+    >>> is_empty("N/A"), is_empty("0")
+    (True, False)
+    """
+    return text.casefold() in EMPTY
+
+
+def take_apart(text: str) -> NumberText | None:
+    """The parts of a number; None if it is none.
+
+    >>> take_apart("-€ 1.234,50")
+    NumberText(digits='1.234,50', negative=True, percent=False, currency='€')
+    """
+    clean = re.sub("[\u00a0\u2009\u202f]", " ", text).replace("−", "-").replace("’", "'").strip()
+    if SCIENTIFIC.match(clean):
+        return NumberText(clean.lstrip("+-"), clean.startswith("-"), False, "")
+    found = SHAPE.match(clean)
+    if not found:
+        return None
+    opened, sign, before, inner, digits, percent, after, closed = found.groups()
+    if bool(opened) != bool(closed) or (sign and inner) or (before and after) or point_of(digits.strip()) == "?":
+        return None
+    negative = bool(opened) or "-" in (sign, inner)
+    return NumberText(digits.strip(), negative, bool(percent), (before or after or "").casefold())
+
+
+def point_of(digits: str) -> str:
+    """What the digits say about the decimal sign: "." or ","; "" if they fit both; "?" if they fit neither.
+
+    >>> [point_of(text) for text in ("1234", "0.5", "1,5", "1,234", "1,234.5", "1.234.567", "1.2.3")]
+    ['', '.', ',', '', '.', ',', '?']
+    """
+    fits = [sign for sign in (POINT, COMMA) if value_of(digits, sign) is not None]
+    return "" if len(fits) == 2 else fits[0] if fits else "?"
+
+
+def value_of(digits: str, point: str) -> float | None:
+    """The number that the digits mean with this decimal sign; None if they do not fit it."""
+    mantissa, _, exponent = digits.casefold().partition("e")
+    whole, _, fraction = mantissa.partition(point)
+    if fraction and not DIGITS.match(fraction):
+        return None
+    if whole and not DIGITS.match(whole):
+        used = {sign for sign in whole if not sign.isdigit()}
+        if len(used) != 1 or not THOUSANDS[used.pop()].match(whole):
+            return None
+        whole = re.sub(r"\D", "", whole)
+    return float(f"{whole or 0}.{fraction or 0}e{exponent or 0}") if whole or fraction else None
+
+
+def evidence(texts: Iterable[str]) -> set[str]:
+    """The decimal signs that some of the texts allow only."""
+    parts = (take_apart(text) for text in texts if not is_empty(text))
+    return {point_of(part.digits) for part in parts if part is not None} & {POINT, COMMA}
+
+
+def parse_numbers(
+    texts: Sequence[str], point: str | None = None, elsewhere: frozenset[str] = frozenset()
+) -> Array | Unclear:
+    """The numbers of a column's distinct texts, NaN for empty ones; or why they are not clear.
+
+    point: the decimal sign, if it was given. elsewhere: the decimal signs that the rest of the table shows.
+
+    >>> parse_numbers(["1.234", "0,5", ""])
+    array([1.234e+03, 5.000e-01,       nan])
+    >>> print(parse_numbers(["1,234", "2,500"]).accepted)
+    clear whether it is 1234 or 1.234: say which with --decimal point or --decimal comma
+    """
+    parts = [None if is_empty(text) else take_apart(text) for text in texts]
+    bad = [text for text, part in zip(texts, parts, strict=True) if part is None and not is_empty(text)]
+    if bad:
+        return Unclear(tuple(bad), "a finite number, or empty until it is known")
+    known = [part for part in parts if part is not None]
+    if mixed := mixed_signs(known):
+        return Unclear(texts_like(texts, parts, mixed[0]), mixed[1])
+    chosen = point or decided_point(known, elsewhere)
+    if chosen is None:
+        several = [part for part in known if COMMA in part.digits]
+        return Unclear(texts_like(texts, parts, several), unclear_point(several[0]))
+    values = [np.nan if part is None else signed_value(part, chosen) for part in parts]
+    wrong = [
+        text for text, value, part in zip(texts, values, parts, strict=True) if part is not None and np.isnan(value)
+    ]
+    if wrong:
+        sign = "point" if chosen == POINT else "comma"
+        return Unclear(tuple(wrong), f"a finite number with a decimal {sign}, as other cells have")
+    return np.array(values, np.float64)
+
+
+def signed_value(part: NumberText, point: str) -> float:
+    value = value_of(part.digits, point)
+    if value is None or not np.isfinite(value):
+        return np.nan
+    return (-value if part.negative else value) / (100.0 if part.percent else 1.0)
+
+
+def texts_like(texts: Sequence[str], parts: Sequence[NumberText | None], some: Sequence[NumberText]) -> tuple[str, ...]:
+    """The texts of some of the numbers."""
+    wanted = set(some)
+    return tuple(text for text, part in zip(texts, parts, strict=True) if part in wanted)
+
+
+def mixed_signs(known: Sequence[NumberText]) -> tuple[list[NumberText], str] | None:
+    """Percent signs on some cells only, or several currencies: these numbers do not belong on one scale."""
+    without = [part for part in known if not part.percent and part.digits.strip("0.,")]
+    if without and any(part.percent for part in known):
+        return without, "written with a percent sign, as other cells are (or all without)"
+    currencies = sorted({part.currency for part in known} - {""})
+    if len(currencies) > 1:
+        other = [part for part in known if part.currency == currencies[1]]
+        return other, f"in one currency; there are {' and '.join(currencies)}"
+    return None
+
+
+def decided_point(known: Sequence[NumberText], elsewhere: frozenset[str]) -> str | None:
+    """The decimal sign of a column; None if nothing settles it.
+
+    A single point with three digits after it (1.234) is a decimal point unless the rest of the table has commas.
+    """
+    shown = {point_of(part.digits) for part in known}
+    here = shown & {POINT, COMMA}
+    if len(here) == 1:
+        return here.pop()
+    if len(here) == 2:
+        return POINT  # the others are reported
+    if len(elsewhere) == 1:
+        return next(iter(elsewhere))
+    return None if any(COMMA in part.digits for part in known) else POINT
+
+
+def unclear_point(part: NumberText) -> str:
+    whole, decimal = (f"{value_of(part.digits, point):.10g}" for point in (POINT, COMMA))
+    return f"clear whether it is {whole} or {decimal}: say which with --decimal point or --decimal comma"
+
+
+def parse_flags(texts: Sequence[str]) -> NDArray[np.int8] | None:
+    """1 for yes, 0 for no, -1 for empty; None if a text is none of them or all are empty.
+
+    In a column of marks (x and nothing else) an empty cell means no.
+
+    >>> parse_flags(["Y", "n", ""]), parse_flags(["x", ""]), parse_flags(["1", "2"])
+    (array([ 1,  0, -1], dtype=int8), array([1, 0], dtype=int8), None)
+    """
+    if len(texts) > MOST_SPELLINGS:
+        return None
+    folded = [text.casefold() for text in texts]
+    filled = {text for text in folded if not is_empty(text)}
+    if not filled or not filled <= YES | NO:
+        return None
+    empty = 0 if filled <= MARKS else MISSING
+    return np.array([empty if is_empty(text) else int(text in YES) for text in folded], np.int8)

@@ -14,14 +14,18 @@ event, no holiday).
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from math import cos, pi, sin
 from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history.column import Column
-from spillover.history.number_text import is_empty
+from spillover.history.cells import is_empty
+from spillover.history.columns import Item, Reading, did_you_mean, quote_names, resolve_item
+from spillover.history.frame import Column, Frame
+from spillover.history.panel import Panel
+from spillover.history.rounds import moment
 from spillover.types import Array, IntArray
 from spillover.validate import listed, suggestion
 
@@ -36,6 +40,7 @@ LENGTHS = {
     "hour|stunde": range(25),
 }
 ENDING = r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  # month of the year, hour no
+BUILT_IN = ("month", "weekday", "season", "trend")
 
 
 class Part(NamedTuple):
@@ -71,9 +76,6 @@ def from_dates(name: str, dates: Sequence[datetime]) -> Part:
         return indicators(name, [f"{moment.month}" for moment in dates], sorted({moment.month for moment in dates}))
     present = [WEEKDAYS[day] for day in sorted({moment.weekday() for moment in dates})]
     return indicators(name, [WEEKDAYS[moment.weekday()] for moment in dates], present)
-
-
-BUILT_IN = ("month", "weekday", "season", "trend")
 
 
 def refuse_given(name: str) -> Callable[[str], list[float]]:
@@ -195,27 +197,28 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
     """Put the parts together. played: the number of rounds that were played; the row after them is the one to decide.
 
     given: values for the round to decide. absent: columns that belong to one arm, and are empty where it has no row.
+    Context that is missing in the past is not made up: a filled-in value would be learned from like a real one.
     """
     names = [name for part in parts for name in part.names]
     values = np.concatenate([part.values for part in parts], axis=1) if parts else np.zeros((played + 1, 0))
-    past, following = (
-        values[:played].copy(),
-        values[played].copy() if len(values) > played else np.full(len(names), np.nan),
-    )
+    past = values[:played].copy()
+    following = values[played].copy() if len(values) > played else np.full(len(names), np.nan)
     notes = [part.note for part in parts if part.note] + fill_absent(past, names, absent)
-    refuse_missing(past, parts)
-    used, place = set(), 0
-    for part in parts:
+    ends = np.cumsum([len(part.names) for part in parts], dtype=int)
+    columns = [(part, slice(end - len(part.names), end)) for part, end in zip(parts, ends, strict=True)]
+    missing = [(part.source, int(np.isnan(past[:, own]).any(axis=1).sum())) for part, own in columns]
+    if found := [f"{source} in {count:,} of {played:,} rounds" for source, count in missing if count]:
+        raise ValueError(
+            f"context is missing for {', '.join(found)}: fill it in, or leave out the column or the rounds"
+        )
+    for part, own in columns:
         if part.source in given:
-            following[place : place + len(part.names)] = part.encode(str(given[part.source]).strip())
-            used.add(part.source)
-        place += len(part.names)
-    if unknown := [name for name in given if name not in used]:
-        names = [part.source for part in parts]
-        accepted = f"{listed(names)}{suggestion(unknown[0], names)}" if names else "none: give columns with context"
+            following[own] = part.encode(str(given[part.source]).strip())
+    sources = [part.source for part in parts]
+    if unknown := [name for name in given if name not in sources]:
+        accepted = f"{listed(sources)}{suggestion(unknown[0], sources)}" if parts else "none: give columns with context"
         raise ValueError(f"next_context: {unknown[0]!r}: must be one of the context columns: {accepted}")
-    unsaid = [part.source for part, lacks in zip(parts, lacking(parts, following), strict=True) if lacks]
-    if unsaid:
+    if unsaid := [part.source for part, own in columns if np.isnan(following[own]).any()]:
         example = ",".join(f"{name}=..." for name in unsaid[:3])
         notes.append(
             f"{listed(unsaid)}: not known for the coming round, so the average of past rounds is taken: "
@@ -223,14 +226,6 @@ def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object
         )
         following = np.where(np.isnan(following), past.mean(axis=0) if played else 0.0, following)
     return Context(tuple(names), past, following, notes)
-
-
-def lacking(parts: Sequence[Part], following: Array) -> list[bool]:
-    found, place = [], 0
-    for part in parts:
-        found.append(bool(np.isnan(following[place : place + len(part.names)]).any()))
-        place += len(part.names)
-    return found
 
 
 def fill_absent(past: Array, names: Sequence[str], absent: set[str]) -> list[str]:
@@ -248,15 +243,66 @@ def fill_absent(past: Array, names: Sequence[str], absent: set[str]) -> list[str
     )
 
 
-def refuse_missing(past: Array, parts: Sequence[Part]) -> None:
-    """Context that is missing is not made up: a filled-in value would be learned from like a real one."""
-    place, found = 0, []
-    for part in parts:
-        missing = int(np.isnan(past[:, place : place + len(part.names)]).any(axis=1).sum())
-        if missing:
-            found.append(f"{part.source} in {missing:,} of {len(past):,} rounds")
-        place += len(part.names)
-    if found:
-        raise ValueError(
-            f"context is missing for {', '.join(found)}: fill it in, or leave out the column or the rounds"
-        )
+class Window(NamedTuple):
+    """The rounds that were played and the one to decide, if the table has it, with their rows."""
+
+    rounds: list[int]
+    rows: IntArray
+    place: IntArray  # the round of each of these rows, as a position in `rounds`
+    length: int  # rounds, with the one to decide in any case
+
+
+def context_of(
+    frame: Frame,
+    panel: Panel,
+    played: IntArray,
+    first: int | None,
+    items: Sequence[Item],
+    reading: Reading,
+    given: Mapping[str, object],
+) -> Context | None:
+    """The context of the rounds that were played and of the one to decide, `first` in the table if it has that."""
+    if not items:
+        if given:
+            raise ValueError(f"next_context = {dict(given)!r}: must be left out without context columns (--context)")
+        return None
+    rounds = [*played, *([first] if first is not None else [])]
+    position = np.full(len(panel.dates.labels), -1)
+    position[rounds] = np.arange(len(rounds))
+    rows = np.flatnonzero(position[panel.place] >= 0)
+    window = Window(rounds, rows, position[panel.place[rows]], len(played) + 1)
+    parts: list[Part] = []
+    absent: set[str] = set()
+    for item in items:
+        for part, own in parts_of_item(frame, panel, item, reading, window):
+            parts.append(part)
+            absent |= set(part.names) if own else set()
+    return whole_context(parts, len(played), given, absent)
+
+
+def parts_of_item(frame: Frame, panel: Panel, item: Item, reading: Reading, window: Window) -> list[tuple[Part, bool]]:
+    """The context that an item names: columns of the table, or a built-in; and whether each belongs to one arm."""
+    free = [name for name in frame.names if name not in reading.used]
+    named = item.is_pattern or item.name.casefold() in {name.casefold() for name in free}
+    if not named and item.name.casefold() in BUILT_IN:
+        values = [panel.dates.values[t] for t in window.rounds]
+        values += [panel.dates.next_value] * (window.length - len(values))
+        moments = [None if value is None else moment(panel.dates.kind, value) for value in values]
+        return [(built_in(item.name.casefold(), moments), False)]
+    if item.name in reading.used or not named:
+        there = f"{quote_names(free)}, or {', '.join(BUILT_IN)}{did_you_mean(item.name, free)}"
+        raise ValueError(f"{frame.name}: no column {item.name!r} for context; there are: {there}")
+    found, arms = [], arm_rows(panel, window.rows)
+    for one in resolve_item(frame, item, "context", free):
+        column = frame[one.name]
+        if len(window.rows) < frame.rows:
+            column = replace(column, cells=column.cells.take(window.rows))
+        made = column_parts(column, window.place, window.length, arms)
+        found += [(part, len(made) > 1) for part in made]
+    return found
+
+
+def arm_rows(panel: Panel, rows: IntArray) -> list[tuple[str, IntArray]]:
+    """The rows of each arm among some rows, as positions in these."""
+    where = {int(row): k for k, row in enumerate(rows)} if panel.arm_rows else {}
+    return [(arm, np.array([where[int(r)] for r in own if int(r) in where], np.int64)) for arm, own in panel.arm_rows]

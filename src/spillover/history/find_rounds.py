@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history import words
+from spillover.history import synonyms
 from spillover.history.cells import quote_cell
-from spillover.history.column import Column
-from spillover.history.frame import Frame
-from spillover.history.periods import ACCEPTED, NUMBER, part_value
-from spillover.history.reading import BY_NAME, GIVEN
-from spillover.history.table import MOST_ARMS
+from spillover.history.columns import BY_NAME, GIVEN
+from spillover.history.frame import Column, Frame
+from spillover.history.record import MOST_ARMS
+from spillover.history.rounds import ANY_ROUND, NUMBER, part_value
 from spillover.types import Array, IntArray
 
 DATES = "by its content: dates"
@@ -32,7 +31,7 @@ class RoundColumns(NamedTuple):
 NO_ROUNDS = RoundColumns((), "no column of rounds: the rows are taken in their order", 9)
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """The columns of rounds and arms; without arms there is one row for each round."""
 
     rounds: RoundColumns
@@ -52,8 +51,8 @@ def round_candidates(frame: Frame) -> list[RoundColumns]:
 
 def round_candidate(frame: Frame, column: Column) -> RoundColumns | None:
     """A column as rounds, if its name or its content says so."""
-    named = words.rank(column.name, words.ROUND)
-    counts = words.rank(column.name, words.ROW_NUMBER) is not None
+    named = synonyms.rank(column.name, synonyms.ROUND)
+    counts = synonyms.rank(column.name, synonyms.ROW_NUMBER) is not None
     if column.quick_numbers is not None and named is None and not counts:
         return None  # numbers are no dates
     if column.asks_order:
@@ -77,11 +76,11 @@ def ask_order(frame: Frame, column: Column) -> None:
 
 def spelt_out(frame: Frame) -> list[RoundColumns]:
     """Rounds in two or three columns: year and month (or quarter, or week), and the day."""
-    year = one_named(frame, words.YEAR[0])
-    for kind in words.PARTS:
-        part = one_named(frame, words.PARTS[kind])
+    year = one_named(frame, synonyms.YEAR[0])
+    for kind in synonyms.PARTS:
+        part = one_named(frame, synonyms.PARTS[kind])
         if year and part and is_whole(frame[year]) and is_part(frame[part], kind):
-            day = one_named(frame, words.DAY) if kind == "month" else None
+            day = one_named(frame, synonyms.DAY) if kind == "month" else None
             if day and is_whole(frame[day]):
                 return [RoundColumns((year, part, day), BY_NAME, 1)]
             return [RoundColumns((year, part), BY_NAME, 1)]
@@ -89,7 +88,7 @@ def spelt_out(frame: Frame) -> list[RoundColumns]:
 
 
 def one_named(frame: Frame, some: str) -> str | None:
-    found = [name for name in frame.names if words.is_a(name, some)]
+    found = [name for name in frame.names if synonyms.is_a(name, some)]
     return found[0] if len(found) == 1 else None
 
 
@@ -142,7 +141,7 @@ def arm_candidates(frame: Frame, rounds: Sequence[str]) -> list[tuple[str, str]]
     for column in frame.columns:
         if column.name in rounds or column.is_blank or not 1 <= len(column.texts) <= MOST_ARMS:
             continue
-        position = words.rank(column.name, words.ARM)
+        position = synonyms.rank(column.name, synonyms.ARM)
         if position is not None and are_distinct(frame, [*rounds, column.name]):
             named.append((position, column.name))
         elif names_units(column) and are_distinct(frame, [*rounds, column.name]):
@@ -165,50 +164,50 @@ def one_to_one(frame: Frame, names: Sequence[str]) -> bool:
     return all(distinct(joint_codes(frame, [name])) == count for name in names)
 
 
-def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) -> list[Layout]:
+def find_layouts(frame: Frame, rounds: Sequence[str] | None, arm: str | None) -> list[RowLayout]:
     """The layouts that fit equally well; usually one. rounds, arm: columns that were given."""
     given = None if rounds is None else [RoundColumns(tuple(rounds), GIVEN, 0)]
     candidates = given if given is not None else round_candidates(frame)
     if arm is not None:
         fitting = [c for c in candidates if c.names and are_distinct(frame, [*c.names, arm])]
         best = (fitting or candidates or [NO_ROUNDS])[0]
-        return [Layout(best, arm, GIVEN)]
+        return [RowLayout(best, arm, GIVEN)]
     for candidate in candidates:
         if not candidate.names or are_distinct(frame, candidate.names):
-            return [Layout(candidate, only_arm(frame), BY_NAME)]
+            return [RowLayout(candidate, only_arm(frame), BY_NAME)]
         arms = arm_candidates(frame, candidate.names)
         if arms:
-            return [Layout(candidate, name, reason) for name, reason in arms]
+            return [RowLayout(candidate, name, reason) for name, reason in arms]
     if candidates:
         refuse_repeated(frame, candidates[0])
     refuse_unreadable(frame)
-    return [Layout(NO_ROUNDS)]
+    return [RowLayout(NO_ROUNDS)]
 
 
-def wide_layout(frame: Frame, rounds: Sequence[str] | None) -> Layout:
+def wide_layout(frame: Frame, rounds: Sequence[str] | None) -> RowLayout:
     """The rounds of a table that is known to have one row for each."""
     if rounds is not None:
-        return Layout(RoundColumns(tuple(rounds), GIVEN, 0))
+        return RowLayout(RoundColumns(tuple(rounds), GIVEN, 0))
     candidates = round_candidates(frame)
     fitting = [candidate for candidate in candidates if are_distinct(frame, candidate.names)]
     if not candidates:
         refuse_unreadable(frame)
-    return Layout((fitting or candidates or [NO_ROUNDS])[0])
+    return RowLayout((fitting or candidates or [NO_ROUNDS])[0])
 
 
 def only_arm(frame: Frame) -> str | None:
     """A column that names the arm, the same one in every row."""
-    named = [column for column in frame.columns if words.rank(column.name, words.ARM) is not None]
+    named = [column for column in frame.columns if synonyms.rank(column.name, synonyms.ARM) is not None]
     return next((column.name for column in named if len(np.unique(column.codes)) == 1), None)
 
 
 def refuse_unreadable(frame: Frame) -> None:
     """A column that is called a round and has another value in every row, none of which can be read."""
     for column in frame.columns:
-        if words.rank(column.name, words.ROUND) is not None and column.is_unique and not column.is_number:
+        if synonyms.rank(column.name, synonyms.ROUND) is not None and column.is_unique and not column.is_number:
             cell = f"{column.name} {quote_cell(column.texts[0])}"
             raise ValueError(
-                f"{frame.name}: {cell}: must be {ACCEPTED}; to take the rows in their order, add --columns round="
+                f"{frame.name}: {cell}: must be {ANY_ROUND}; to take the rows in their order, add --columns round="
             )
 
 
@@ -216,7 +215,7 @@ def refuse_repeated(frame: Frame, rounds: RoundColumns) -> None:
     """Several rows for a round, and no column that tells them apart."""
     codes = joint_codes(frame, rounds.names)
     most = int(np.bincount(codes).max())
-    named = [name for name in frame.names if words.rank(name, words.ARM) is not None and name not in rounds.names]
+    named = [name for name in frame.names if synonyms.rank(name, synonyms.ARM) is not None and name not in rounds.names]
     together = " and ".join(rounds.names)
     if named:
         reason = f"there are up to {most:,} rows for one {together}, and {named[0]} does not tell them apart"

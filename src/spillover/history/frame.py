@@ -1,4 +1,4 @@
-"""A whole table in memory, from a file, standard input, a data frame or columns of values."""
+"""A whole table in memory, and what the cells of its columns can be read as."""
 
 import ast
 import re
@@ -7,35 +7,235 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spillover.history.cells import clear_text, not_null
-from spillover.history.column import Column
-from spillover.history.lines import Layout, lines_of, open_bytes, report_broken
-from spillover.history.parquet_types import is_bytes
+from spillover.history.cells import (
+    NO,
+    YES,
+    Unclear,
+    as_floats,
+    clear_text,
+    encoded,
+    evidence,
+    has_views,
+    is_empty,
+    not_null,
+    parse_flags,
+    parse_numbers,
+    readable_cells,
+    take_apart,
+)
+from spillover.history.files import BLOCK, OpenTable, batches, csv_error, open_bytes, typed_cells
 from spillover.history.problems import HistoryError, Problems
-from spillover.history.sheet import typed_cells
-from spillover.history.source import unreadable_text
-from spillover.history.style import PLAIN_STYLE, Style
+from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
+from spillover.types import Array, BoolArray, IntArray
 
+SAMPLE = 50  # distinct cells that show whether a column may hold rounds
 INDEX = re.compile(r"__index_level_\d+__")
 MOST_CELLS = 400_000_000  # of a table that is read as a whole
-BLOCK = 4 << 20  # bytes at a time, to count them
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the cells of a table are written, where a cell alone does not tell."""
+
+    point: str | None = None  # the decimal sign, if it was given
+    dates: str | None = None  # "day-first" or "month-first", if it was given
+    elsewhere: frozenset[str] = frozenset()  # the decimal signs that some cells of the table allow only
+
+
+PLAIN_STYLE = Style()  # nothing given, nothing shown
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A named column; everything else is derived from its cells when it is needed."""
+
+    name: str
+    cells: Any  # an arrow array of texts, numbers, truth values or dates
+    style: Style = PLAIN_STYLE
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @cached_property
+    def encoded(self) -> tuple[IntArray, list[str]]:
+        """For every row the position of its text, -1 where it is empty; and the distinct texts."""
+        return encoded(self.cells)
+
+    @property
+    def texts(self) -> list[str]:
+        return self.encoded[1]
+
+    @cached_property
+    def is_typed(self) -> bool:
+        """Whether the cells are numbers or truth values, not texts that may be some."""
+        from pyarrow import types
+
+        kind = self.cells.type
+        return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind))
+
+    @cached_property
+    def numbers(self) -> Array | Unclear:
+        """The number in every row, NaN where it is empty; or why they are none."""
+        quick = self.quick_numbers
+        if quick is not None:
+            return quick
+        found = parse_numbers(self.texts, self.style.point, self.style.elsewhere)
+        return np.append(found, np.nan)[self.encoded[0]] if isinstance(found, np.ndarray) else found
+
+    @cached_property
+    def quick_numbers(self) -> Array | None:
+        """Cells that arrow reads as finite numbers; None if there are others."""
+        import pyarrow as pa
+
+        if pa.types.is_temporal(self.cells.type):
+            return None
+        try:
+            plain = (
+                self.cells.cast(self.cells.type.value_type) if pa.types.is_dictionary(self.cells.type) else self.cells
+            )
+            found = as_floats(plain.cast(pa.float64(), safe=False))  # rounded, as text is
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+        commas = self.style.point == "," or "," in self.style.elsewhere  # then 1.234 is not 1 and a bit
+        clear = not np.isinf(found).any() and (self.is_typed or not commas)
+        return found if clear else None
+
+    @property
+    def is_number(self) -> bool:
+        return self.seems_number and isinstance(self.numbers, np.ndarray)
+
+    @cached_property
+    def may_be_number(self) -> bool:
+        """Whether some of the first cells are numbers: most columns of texts are ruled out quickly."""
+        if self.quick_numbers is not None:
+            return True
+        some = [text for text in self.texts[: 2 * SAMPLE] if not is_empty(text)]
+        return any(take_apart(text) is not None for text in some)
+
+    @cached_property
+    def seems_number(self) -> bool:
+        """Whether most cells are numbers, or most different ones: the others are mistakes, to be reported."""
+        if self.is_blank or self.is_typed or not self.may_be_number:
+            return self.is_typed and not self.is_blank
+        found = self.numbers
+        if isinstance(found, np.ndarray):
+            return True
+        return self.are_few({text for text in found.texts if take_apart(text) is None})
+
+    @cached_property
+    def seems_flag(self) -> bool:
+        """Whether most cells are yes or no, or most different ones: the others are mistakes, to be reported."""
+        if self.flags is not None or self.is_typed:
+            return self.flags is not None
+        return self.are_few({text for text in self.texts if not is_empty(text) and text.casefold() not in YES | NO})
+
+    def are_few(self, bad: set[str]) -> bool:
+        """Whether texts are less than half of the cells, of which there are two kinds at least, or of their kinds."""
+        good = {text for text in self.texts if not is_empty(text)} - bad
+        wrong = np.array([text in bad for text in self.texts] + [False], np.bool_)[self.encoded[0]]
+        often = len(good) > 1 and 2 * int(wrong.sum()) < int(self.filled.sum())
+        return often or len(bad) < len(good)
+
+    @cached_property
+    def shows(self) -> set[str]:
+        """The decimal signs that some cells allow only."""
+        plain = self.quick_numbers is not None or self.is_typed
+        return set() if plain or not self.may_be_number else evidence(self.texts)
+
+    @cached_property
+    def flags(self) -> NDArray[np.int8] | None:
+        """1 for yes, 0 for no, -1 for empty; None if the cells are none of these."""
+        if self.is_typed:
+            values = self.quick_numbers
+            good = (
+                values is not None and not self.is_blank and bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+            )
+            return np.where(np.isnan(values), -1, values).astype(np.int8) if good and values is not None else None
+        found = parse_flags([*self.texts, ""])
+        return None if found is None else found[self.encoded[0]]
+
+    @cached_property
+    def parsed_rounds(self) -> Rounds | None:
+        """The distinct texts as rounds, some perhaps unreadable; None if few of them are, or their order is unclear."""
+        filled = [text for text in self.texts if text]
+        try:
+            for some in (filled[:SAMPLE], filled):  # most columns are no rounds, and may be long
+                found = parse_rounds(some, self.style.dates)
+                if 2 * sum(value is not None for value in found.values) < max(len(some), 1):
+                    return None
+        except AskOrder:
+            return None
+        return found
+
+    @cached_property
+    def rounds(self) -> Rounds | None:
+        """The distinct texts as rounds of one kind; None if some of them are none."""
+        found = self.parsed_rounds
+        whole = found is not None and all(value is not None for value in found.values)
+        return found if found and whole and len({type(value) for value in found.values}) == 1 else None
+
+    @cached_property
+    def asks_order(self) -> bool:
+        """Whether these are dates whose order of day and month is not clear."""
+        filled = [text for text in self.texts if text]
+        if not TWO_ORDERS.fullmatch(filled[0].strip() if filled else ""):
+            return False
+        try:
+            parse_rounds(filled, self.style.dates)
+        except AskOrder:
+            return True
+        return False
+
+    @cached_property
+    def filled(self) -> BoolArray:
+        """Which cells have a value."""
+        if self.is_typed:
+            values = self.quick_numbers
+            return not_null(self.cells) if values is None else ~np.isnan(values)
+        empty = np.array([is_empty(text) for text in self.texts] + [True], np.bool_)
+        return np.asarray(~empty[self.encoded[0]])
+
+    @property
+    def is_blank(self) -> bool:
+        return not bool(self.filled.any())
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """For every row the number of its text, the same for equal texts; -1 where it is empty."""
+        place, texts = self.encoded
+        own = np.array([k if text else -1 for k, text in enumerate(texts)] + [-1], np.int64)
+        first: dict[str, int] = {}
+        for k, text in enumerate(texts):
+            if text:
+                own[k] = first.setdefault(text, k)
+        return np.asarray(own[place])
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no two rows have the same text, and none is empty."""
+        return (
+            len(self.texts) >= len(self) and len(np.unique(self.codes)) == len(self) and bool((self.codes >= 0).all())
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
     """Columns of equal length, and where their rows are in the file."""
 
-    name: str  # of the file, for messages
+    table: OpenTable
     columns: tuple[Column, ...]
     rows: int
-    layout: Layout | None = None  # of a CSV file
-    first_row: int = 1  # the number of the first row, where rows have numbers and no lines
-    kept: Any = None  # the rows of the file that are not blank; None: all
+    kept: Any = None  # the rows of the table that are not blank; None: all
+
+    @property
+    def name(self) -> str:
+        """What messages call the table."""
+        return str(self.table.path)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
@@ -48,13 +248,11 @@ class Frame:
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 
-    def places(self, rows: list[int]) -> Sequence[int | None]:
-        """The lines, or numbers, of some rows in increasing order."""
-        there = rows if self.kept is None else self.kept[rows].tolist()
-        return lines_of(self.layout, there) if self.layout else [row + self.first_row for row in there]
-
     def error(self, problems: Problems) -> HistoryError:
-        return problems.error(self.name, self.places, "" if self.layout else "row ")
+        """The error with all problems of the table."""
+        return self.table.error(
+            problems, lambda rows: self.table.lines(rows if self.kept is None else self.kept[rows].tolist())
+        )
 
     def styled(self, style: Style) -> "Frame":
         """The table with what the cells of all columns say about how they are written."""
@@ -65,27 +263,69 @@ class Frame:
         return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
 
 
-def frame_of(table: Any, name: str, *, layout: Layout | None = None, first_row: int = 1) -> Frame:
-    """An arrow table as a frame; rows without any value are left out."""
+def read_frame(table: OpenTable, progress: Callable[[int], None]) -> Frame:
+    """All columns of a table in memory; rows without any value are left out."""
     import pyarrow as pa
 
-    table, kept = without_blank_rows(table)
-    names = clear_names(table.column_names, table)
-    columns = []
-    for place, label in enumerate(names):
-        cells = table.column(place)
-        whole = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
+    name = str(table.path)
+    check_size(table)
+    data, kept = without_blank_rows(whole_table(table, progress))
+    labels, columns = clear_names(table.names, data), []
+    for place, label in enumerate(labels):
+        whole = data.column(place).combine_chunks()
         if isinstance(whole, pa.ChunkedArray):  # too large for one array
             raise ValueError(f"{name}: column {label!r} is too large: keep the latest rounds: old ones hardly matter")
         if label is not None:
-            columns.append(Column(label, readable_cells(name, label, whole)))
-    if table.num_rows * max(len(columns), 1) > MOST_CELLS:
-        raise ValueError(too_many_cells(name))
-    doubled = {label: count for label, count in Counter(names).items() if label is not None and count > 1}
+            try:
+                columns.append(Column(label, readable_cells(whole)))
+            except pa.ArrowInvalid:
+                raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
+    if data.num_rows * max(len(columns), 1) > MOST_CELLS:
+        raise too_many_cells(name)
+    doubled = {label: count for label, count in Counter(labels).items() if label is not None and count > 1}
     if doubled:
         label = min(doubled)
         raise ValueError(f"{name}: column {label!r} appears {doubled[label]} times: must appear once")
-    return Frame(name, tuple(columns), table.num_rows, layout, first_row, kept)
+    return Frame(table, tuple(columns), data.num_rows, kept)
+
+
+def whole_table(table: OpenTable, progress: Callable[[int], None]) -> Any:
+    """All rows as an arrow table; the cells of a CSV file as texts."""
+    import pyarrow as pa
+
+    if table.data is not None:
+        return table.data
+    parts = []
+    try:
+        for part, read in batches(table, range(len(table.names))):
+            parts.append(part)
+            progress(read)
+    except (pa.ArrowInvalid, OSError, EOFError) as error:
+        if table.layout is None:
+            raise
+        raise csv_error(table.layout, error) from None
+    nothing = pa.table([pa.array([], pa.string())] * len(table.names), table.names)
+    return pa.Table.from_batches(parts) if parts else nothing
+
+
+def check_size(table: OpenTable) -> None:
+    """Refuse a file with too many cells before it is read; those of blank rows count too."""
+    import pyarrow.parquet as parquet
+
+    cells = 0
+    if table.layout is not None:
+        separator = table.layout.separator.encode()
+        with open_bytes(table.path) as file:
+            while (part := file.read(BLOCK)) and cells <= MOST_CELLS:
+                cells += part.count(separator) + part.count(b"\n")
+    elif table.data is None:
+        cells = parquet.read_metadata(table.path).num_rows * max(len(table.names), 1)
+    if cells > MOST_CELLS:
+        raise too_many_cells(str(table.path))
+
+
+def too_many_cells(name: str) -> ValueError:
+    return ValueError(f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)")
 
 
 def without_blank_rows(table: Any) -> tuple[Any, Any]:
@@ -129,41 +369,6 @@ def joined_levels(name: str) -> str:
     return ".".join(str(level) for level in levels if level != "") if isinstance(levels, tuple) else name
 
 
-def readable_cells(name: str, label: str, cells: Any) -> Any:
-    """Cells as texts, numbers, truth values or dates; other types become texts."""
-    import pyarrow as pa
-
-    kind = cells.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return pa.array([None if text in ("NaT", "<NA>", "nan") else text for text in map(str, cells.to_pandas())])
-    if pa.types.is_dictionary(kind):
-        if has_views(kind):
-            return pa.array(cells.to_pylist(), pa.string())
-        cells, kind = cells.cast(kind.value_type), kind.value_type
-    try:
-        if is_bytes(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-            return cells.cast(pa.string())
-        if pa.types.is_string(kind):
-            cells.validate(full=True)
-    except pa.ArrowInvalid:
-        raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
-    if pa.types.is_null(kind):
-        return cells.cast(pa.string())
-    if pa.types.is_decimal(kind):
-        return cells.cast(pa.string())  # arrow's own conversion to numbers rounds otherwise than text
-    if pa.types.is_nested(kind) or pa.types.is_duration(kind):
-        return pa.array([None if one is None else str(one) for one in cells.to_pylist()], pa.string())
-    return cells
-
-
-def has_views(kind: Any) -> bool:
-    """Whether a type is one of texts as Polars keeps them, which arrow can hardly compute with."""
-    import pyarrow as pa
-
-    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return str(inner) in ("string_view", "binary_view")
-
-
 def without_views(table: Any) -> Any:
     """A table with ordinary texts."""
     import pyarrow as pa
@@ -173,59 +378,6 @@ def without_views(table: Any) -> Any:
             texts = pa.array(table.column(place).to_pylist(), pa.string())
             table = table.set_column(place, field.name, texts)
     return table
-
-
-def frame_from_csv(
-    path: Path, name: str, layout: Layout, header: Sequence[str], progress: Callable[[int], None]
-) -> Frame:
-    """All cells of a CSV file as texts; lines with too many or too few values are refused."""
-    import pyarrow as pa
-    import pyarrow.csv as arrow_csv
-
-    check_cells(path, name, layout)
-    names = [str(k) for k in range(layout.width)]
-    raw = pa.OSFile(str(path))
-    file = pa.CompressedInputStream(raw, "gzip") if path.suffix == ".gz" else raw
-    try:
-        table = arrow_csv.read_csv(
-            file,
-            arrow_csv.ReadOptions(column_names=names, skip_rows=layout.skip),
-            arrow_csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
-            arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-            ),
-        )
-    except (pa.ArrowInvalid, OSError, EOFError) as error:
-        no_rows = "Empty CSV file", "Could not skip initial"
-        if not any(words in str(error) for words in no_rows):
-            raise csv_error(path, name, layout, error) from None
-        table = pa.table({name: pa.array([], pa.string()) for name in names})
-    finally:
-        raw.close()
-    progress(path.stat().st_size)
-    return frame_of(table.rename_columns(list(header)), name, layout=layout)
-
-
-def check_cells(path: Path, name: str, layout: Layout) -> None:
-    """Refuse a CSV file with too many cells before it is read; those of blank rows count too."""
-    separator, cells = layout.separator.encode(), 0
-    with open_bytes(path) as file:
-        while part := file.read(BLOCK):
-            cells += part.count(separator) + part.count(b"\n")
-            if cells > MOST_CELLS:
-                raise ValueError(too_many_cells(name))
-
-
-def too_many_cells(name: str) -> str:
-    return f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)"
-
-
-def csv_error(path: Path, name: str, layout: Layout, error: Exception) -> ValueError:
-    """Why a CSV file cannot be read: lines with too many or too few values, or its encoding."""
-    problems = Problems()
-    if re.search(r"Expected \d+ columns|straddling object", str(error)):
-        report_broken(layout, problems)
-    return problems.error(name, lambda rows: []) if problems.count else unreadable_text(path, error)
 
 
 def table_of(given: Any) -> Any:

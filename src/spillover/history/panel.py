@@ -1,27 +1,23 @@
 """The cells of a table by round and arm: what was decided and what came out, missing cells as NaN."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history.calendar import Calendar, calendar
-from spillover.history.cells import quote_cell
-from spillover.history.check import check_spelling
-from spillover.history.column import Column
-from spillover.history.columns_option import Item
-from spillover.history.find_roles import arm_key
+from spillover.history.cells import MISSING, YES_OR_NO, Unclear, is_empty, quote_cell
+from spillover.history.columns import (
+    Item,
+    Reading,
+)
+from spillover.history.find_columns import arm_key
 from spillover.history.find_rounds import ask_order, part_numbers
-from spillover.history.flags import ACCEPTED as YES_OR_NO
-from spillover.history.flags import MISSING
-from spillover.history.frame import Frame
-from spillover.history.number_text import Unclear, is_empty
-from spillover.history.periods import ACCEPTED as ROUNDS
-from spillover.history.periods import AskOrder, joined_periods
+from spillover.history.frame import Column, Frame
+from spillover.history.plain_form import check_spelling, repeated
 from spillover.history.problems import Problems
-from spillover.history.reading import Reading
-from spillover.history.table import MOST_ARMS, MOST_ROUNDS
-from spillover.history.words import PARTS, is_a
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, natural_order
+from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
+from spillover.history.synonyms import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import listed
@@ -43,8 +39,8 @@ class Panel(NamedTuple):
     outcome_names: tuple[str, ...]
 
 
-def build_panel(frame: Frame, reading: Reading, order: Callable[[list[str]], list[int]]) -> Panel:
-    """The cells by round and arm; every problem of the table is reported. order: of the names of arms."""
+def build_panel(frame: Frame, reading: Reading) -> Panel:
+    """The cells by round and arm; every problem of the table is reported."""
     problems = Problems()
     dates, place = round_places(frame, reading.round, problems)
     if problems.count:
@@ -52,7 +48,7 @@ def build_panel(frame: Frame, reading: Reading, order: Callable[[list[str]], lis
     if len(dates.labels) > MOST_ROUNDS:
         raise ValueError(f"{frame.name}: more than {MOST_ROUNDS:,} rounds: must be at most that many")
     build = wide_panel if reading.arm is None else long_panel
-    found = build(frame, reading, order, dates, place, problems)
+    found = build(frame, reading, dates, place, problems)
     if problems.count:
         raise frame.error(problems)
     return found
@@ -78,7 +74,7 @@ def round_places(frame: Frame, names: Sequence[str], problems: Problems) -> tupl
     label = " and ".join(names)
 
     def describe(row: int) -> str:
-        return f"{label} {quote_cell(texts[codes[row]] if codes[row] >= 0 else None)}: must be {ROUNDS}"
+        return f"{label} {quote_cell(texts[codes[row]] if codes[row] >= 0 else None)}: must be {ANY_ROUND}"
 
     problems.add("round", np.flatnonzero(place < 0), describe)
     return dates, place
@@ -100,27 +96,26 @@ def four_digit_years(years: IntArray) -> list[int]:
     return [year + 1900 if 0 <= year < 100 else year for year in years.tolist()]
 
 
-def long_panel(
-    frame: Frame,
-    reading: Reading,
-    order: Callable[[list[str]], list[int]],
-    dates: Calendar,
-    place: IntArray,
-    problems: Problems,
-) -> Panel:
+def long_panel(frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems) -> Panel:
     """One row for each round and arm."""
     column = frame[reading.arm or ""]
     problems.add("arm", np.flatnonzero(column.codes < 0), lambda row: f"{column.name} is empty: must be a name")
     known = np.unique(column.codes[column.codes >= 0])
     names = [column.texts[code] for code in known]
-    ordered = order(names)
+    ordered = natural_order(names)
     arms = tuple(names[k] for k in ordered)
     check_arms(frame, arms)
     position = np.full(len(column.texts) + 1, -1, np.int64)
     position[known[ordered]] = np.arange(len(arms))
     which = position[column.codes]
     keys = place * len(arms) + which
-    report_twice(frame, dates, place, arms, which, keys, problems)
+    named = np.flatnonzero(which >= 0)  # the others are reported already
+    one = "must have one row (add them up, or name the right columns with --columns)"
+    problems.add(
+        "twice",
+        named[repeated(keys[named])],
+        lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {one}",
+    )
     if not problems.count and len(keys) < len(dates.labels) * len(arms):
         check_spelling(arms, place, which, problems, may_change=True)
     shape = (len(dates.labels), len(arms))
@@ -161,35 +156,7 @@ def is_common(y: Array) -> bool:
     return bool((low == high).all() and len(np.unique(low)) > 2)
 
 
-def report_twice(
-    frame: Frame,
-    dates: Calendar,
-    place: IntArray,
-    arms: Sequence[str],
-    which: IntArray,
-    keys: IntArray,
-    problems: Problems,
-) -> None:
-    """No arm twice in a round."""
-    named = np.flatnonzero(which >= 0)  # the others are reported already
-    order = named[np.argsort(keys[named], kind="stable")]
-    again = np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
-    label = "must have one row (add them up, or name the right columns with --columns)"
-    problems.add(
-        "twice",
-        again,
-        lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {label}",
-    )
-
-
-def wide_panel(
-    frame: Frame,
-    reading: Reading,
-    order: Callable[[list[str]], list[int]],
-    dates: Calendar,
-    place: IntArray,
-    problems: Problems,
-) -> Panel:
+def wide_panel(frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems) -> Panel:
     """One row for each round, one column for each arm."""
     again = np.setdiff1d(np.arange(len(place)), np.unique(place, return_index=True)[1])
     problems.add(
@@ -200,7 +167,7 @@ def wide_panel(
     own = {arm: numbers(frame[item.name], problems) for item in reading.own if (arm := match(item, list(chosen)))}
     extra = [arm for arm in outcome if arm not in chosen] if outcome and "" not in outcome else []
     names = [*chosen, *extra]
-    arms = tuple(names[k] for k in order(names))
+    arms = tuple(names[k] for k in natural_order(names))
     check_arms(frame, arms)
     shape = (len(dates.labels), len(arms))
     rows = np.argsort(place, kind="stable")[: shape[0]] if not problems.count else np.zeros(shape[0], np.int64)
@@ -306,7 +273,7 @@ def report_no_flags(column: Column, problems: Problems) -> None:
         fix = "take amounts as they are with --doses (or dose= instead of chosen= in --columns)"
         problems.add("decision amount", bad, lambda row: f"{column.name} = {values[row]:g}: must be {YES_OR_NO}; {fix}")
         return
-    from spillover.history.flags import NO, YES
+    from spillover.history.cells import NO, YES
 
     known = np.array([text.casefold() in YES | NO or is_empty(text) for text in column.texts] + [True])
     texts, codes = column.texts, column.codes

@@ -1,14 +1,29 @@
-"""A history: the decisions and outcomes of all rounds, checked, with the arms in a fixed order."""
+"""A history: the decisions and outcomes of all rounds, checked, and what they say of ranges, baselines and context."""
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.history.reading import TakenColumn
+from spillover.history.columns import TakenColumn
+from spillover.kernels import NARROWEST_RANGE
 from spillover.types import Array, BoolArray
+
+MOST_ROUNDS = 2_000_000
+MOST_ARMS = 100_000
+UNIT = (0.0, 1.0)  # the range of z, if none is declared
+WIDER = 0.1  # share of the range of rewards that is added to it
+TAILS = (0.025, 0.975)  # quantiles between which an outcome varies
+DEVIATIONS = 4.0  # standard deviations in the range of an outcome whose quantiles coincide
+Range = tuple[float, float]
+ROUNDS_FOR_EACH_ARM = 2  # rounds that are looked at, the last ones; at least FEWEST_ROUNDS
+FEWEST_ROUNDS = 1_000
+SURE = 5.0  # standard errors from which on an intercept is no chance
+SINGULAR = 1e-5  # of the scaled design, from which on its columns count as dependent
+EXACT = 1e-9  # share of the largest outcome below which an intercept is rounding
+CONSTANT = 1e-12  # standard deviation, relative to the size of the values, of a column that does not vary
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,3 +97,129 @@ def by_size(digits: str) -> tuple[int, str]:
     """Sorts digits as the number that they are, however many there are."""
     plain = digits.lstrip("0")
     return len(plain), plain
+
+
+def reward_range_of(history: History, declared: Range | None) -> Range:
+    """The range of own rewards, from the data: what a policy takes as the scale of effects.
+
+    With own rewards z: from the smallest to the largest reward, 0 included, widened by a tenth. If all of them lie
+    between 0 and 1, that range counts as declared.
+    Without z: effects are assumed to be no larger than outcomes vary. An outcome varies between its 2.5% and 97.5%
+    quantiles (four standard deviations where these coincide, as for rare events); the arm that varies most counts, and
+    the range is as wide in both directions: effects may be negative. A policy has one range for all arms.
+
+    A declared range only matters where it is narrower: outside of what the data show it says nothing. So the decision
+    does not depend on a range that was declared generously, and scaling all outcomes scales the range.
+    """
+    declared = default_range(history) if declared is None else declared
+    if history.minimise and declared is not None:
+        declared = flipped(declared)
+    from_data = range_of_rewards(history) if history.observes == "both" else range_of_effects(history)
+    if declared is None:
+        return from_data
+    low, high = max(from_data[0], declared[0]), min(from_data[1], declared[1])
+    return (low, high) if high - low >= NARROWEST_RANGE else declared
+
+
+def default_range(history: History) -> Range | None:
+    """The range that counts as declared if none is: 0 to 1 where the rewards of the table allow it."""
+    if history.observes != "both":
+        return None
+    low, high = flipped(extremes(history)) if history.minimise else extremes(history)
+    return UNIT if UNIT[0] <= low and high <= UNIT[1] else None
+
+
+def flipped(pair: Range) -> Range:
+    """The range of negated values."""
+    return -pair[1], -pair[0]
+
+
+def extremes(history: History) -> Range:
+    """The smallest and the largest z where arms were chosen, 0 included."""
+    known = history.x & history.arrived[:, None] & np.isfinite(history.z)
+    return float(history.z.min(where=known, initial=0.0)), float(history.z.max(where=known, initial=0.0))
+
+
+def range_of_rewards(history: History) -> Range:
+    """The range of z where arms were chosen, and 0."""
+    low, high = extremes(history)
+    if high - low < NARROWEST_RANGE:
+        return UNIT
+    more = WIDER * (high - low)
+    return low - more if low < 0 else 0.0, high + more if high > 0 else 0.0
+
+
+def range_of_effects(history: History) -> Range:
+    """As far in both directions as the outcomes of an arm vary."""
+    outcomes = history.y[:, :1] if history.observes == "payoff" else history.y
+    widths = [width(column[np.isfinite(column)]) for column in outcomes[history.arrived].T]
+    most = max(widths, default=0.0)
+    return (-most, most) if most >= NARROWEST_RANGE else (-1.0, 1.0)
+
+
+def width(values: Array) -> float:
+    """How far an outcome varies; its size if it does not vary at all."""
+    if not len(values):
+        return 0.0
+    low, high = np.quantile(values, TAILS)
+    return float(high - low) or DEVIATIONS * float(values.std()) or float(np.abs(values).max())
+
+
+def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool:
+    """Whether outcomes differ from 0 where nothing is chosen, or would by extrapolation.
+
+    Without a baseline y is a linear function of z: the intercept of a regression of y on z is 0 for every arm.
+    """
+    known = np.flatnonzero(arrived)[-max(FEWEST_ROUNDS, ROUNDS_FOR_EACH_ARM * x.shape[1]) :]
+    nothing = known[~x[known].any(axis=1)]
+    if len(nothing) and bool((y[nothing] != 0.0).any()):
+        return True
+    count = len(known)
+    used = np.flatnonzero((z[known] != 0.0).any(axis=0))
+    if count <= len(used) + 1 or not len(used):
+        return False
+    design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
+    design /= np.sqrt((design**2).sum(axis=0))
+    gram = design.T @ design
+    try:
+        root = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        return False
+    if root.diagonal().min() < SINGULAR:  # such as rewards of constant sum: the intercept cannot be told
+        return False
+    from scipy.linalg import cho_solve  # imported here, because live decisions do not need SciPy
+
+    factors = cho_solve((root, True), np.eye(len(gram), 1)[:, 0])
+    intercepts = np.abs(design @ factors @ y[known]) / np.sqrt(count)
+    doubtful = np.flatnonzero(intercepts > EXACT * np.abs(y[known]).max(axis=0, initial=0.0))
+    if not len(doubtful):
+        return False
+    outcomes = y[np.ix_(known, doubtful)]
+    residual = outcomes - design @ cho_solve((root, True), design.T @ outcomes)
+    variance = (residual**2).sum(axis=0) / max(count - len(used) - 1, 1)
+    return bool((intercepts[doubtful] > SURE * np.sqrt(factors[0] / count * variance)).any())
+
+
+class StandardContext(NamedTuple):
+    """Context that a policy learns from, and what to decide with."""
+
+    names: tuple[str, ...]
+    values: Array  # (rounds, k)
+    following: Array  # (k,): of the round to decide
+    dropped: tuple[str, ...]  # columns that do not vary
+
+
+def standard_context(history: History) -> StandardContext | None:
+    """The context of a history, standardised; None if there is none, or none that varies."""
+    if history.context is None or not len(history.context):
+        return None
+    values = np.asarray(history.context, float)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    varies = deviation > CONSTANT * np.maximum(np.abs(values).max(axis=0, initial=0.0), CONSTANT)
+    names = np.array(history.context_names, object)
+    if not varies.any():
+        return None
+    following = mean if history.next_context is None else np.asarray(history.next_context, float)
+    scaled = (values[:, varies] - mean[varies]) / deviation[varies]
+    next_scaled = (following[varies] - mean[varies]) / deviation[varies]
+    return StandardContext(tuple(names[varies]), scaled, next_scaled, tuple(names[~varies]))

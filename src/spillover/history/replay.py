@@ -1,21 +1,184 @@
 """Replay a whole history to a policy: the decisions, and the outcomes that have arrived."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, as_policy
-from spillover.history import ranges
-from spillover.history.checkpoints import Checkpoint, Checkpoints
-from spillover.history.record import History
-from spillover.history.schedule import EVERY, schedule_of
-from spillover.history.standard import StandardContext, standard_context
+from spillover.constraints import Constraint
+from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.live import Learner
+from spillover.reasons import Reasons
+from spillover.reasons.health import Pending
 from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.types import BoolArray, Checked, Choice, Feedback, Problem
+from spillover.set_search import EFFORT
+from spillover.state import copy_state, leaves
+from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
+
+# Evidence for a graph candidate is discounted by 1% with every outcome: older than 1,000, it weighs less than 1e-4.
+JUDGED = 1_000
+SOLUTIONS = 100  # of the graph over a long history, at most, where candidates are scored by their predictions
+EVERY = 1_000  # rounds between two updates of the progress
+MOST_CHECKPOINTS = 6  # kept for one history
+
+
+class RoundBatch(NamedTuple):
+    """The rounds up to `stop`, to be learned in one call."""
+
+    stop: int
+    judged: bool  # whether the policy gets the memo that it had before the first of them
+    solved: bool  # whether the policy solves for the graph after them
+    brief: bool = False  # whether costly estimates may stay as they were: there are more rounds to come in this batch
+
+
+class Schedule(NamedTuple):
+    """The batches of a history: up to `unjudged`, then up to `learned`, then rounds whose outcomes are pending.
+
+    Batches of a longer history begin with those of a shorter one. So a state on the way through a history is one on the
+    way through its continuations, and need not be computed again.
+    """
+
+    rounds: int
+    learned: int  # after the last outcome nothing is learned
+    unjudged: int
+    pace: int  # rounds in a batch between `unjudged` and `learned`
+    after: int  # rounds in a batch after `learned`
+    has_memo: bool
+
+    def batches(self, done: int = 0) -> Iterator[RoundBatch]:
+        """The batches after the first `done` rounds, which must end with a batch."""
+        for stop in range((done // EVERY + 1) * EVERY, self.unjudged, EVERY):
+            yield RoundBatch(stop, False, False)
+        if done < self.unjudged:
+            yield RoundBatch(self.unjudged, False, True)
+        for start in range(max(done, self.unjudged), self.learned, self.pace):
+            stop = start + self.pace
+            yield RoundBatch(min(stop, self.learned), self.has_memo, True, brief=stop > self.learned)
+        for start in range(max(done, self.learned), self.rounds, self.after):
+            yield RoundBatch(min(start + self.after, self.rounds), self.has_memo, False)
+
+    def way_to(self, stop: int) -> tuple[int, ...] | None:
+        """What the state after `stop` rounds depends on besides them; None if no full batch ends there.
+
+        Schedules with the same way to a round have the same batches up to it.
+        """
+        if 0 < stop < self.unjudged and stop % EVERY == 0:
+            return ()
+        if self.unjudged <= stop <= self.learned and stop > 0 and (stop - self.unjudged) % self.pace == 0:
+            return (self.unjudged, self.pace)
+        return None
+
+
+def schedule_of(policy: Policy, has_memo: bool, arrived: BoolArray) -> Schedule:
+    """How a policy learns a history.
+
+    A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
+    round gives the same result (wherever the minimiser is unique, see docs/graph.md). A policy that scores candidates
+    by their predictions solves 50 to 100 times in a long history, and scores them by the last outcomes: at least 1,000
+    of them, from a full thousand of rounds on. One whose memo belongs to its own round, or whose graph must be solved
+    for after each outcome, learns round by round.
+    """
+    outcomes = np.flatnonzero(arrived)
+    learned = int(outcomes[-1]) + 1 if len(outcomes) else 0
+    unjudged, pace, after = learned, 1, EVERY
+    if policy.reuses_memo:
+        first = int(outcomes[-JUDGED - 1]) + 1 if len(outcomes) > JUDGED else 0
+        unjudged, pace = first // EVERY * EVERY, power_of_two(learned // SOLUTIONS)
+    elif has_memo or not policy.deferrable:
+        unjudged, after = 0, 1 if has_memo else EVERY
+    return Schedule(len(arrived), learned, unjudged, pace, after, has_memo)
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two from `least` on: it changes only when a history has doubled.
+
+    >>> [power_of_two(number) for number in (0, 1, 2, 3, 100)]
+    [1, 1, 2, 4, 128]
+    """
+    return 1 << max(least - 1, 0).bit_length()
+
+
+class Checkpoint(NamedTuple):
+    """What is known after the first `done` rounds."""
+
+    setting: Any  # policy, problem and seed
+    way: tuple[int, ...]  # see `Schedule.way_to`
+    done: int
+    state: State
+    waiting: dict[int, Choice]
+    details: dict[int, Details]
+    bytes: int = 0  # of the state
+
+
+@dataclass
+class Checkpoints:
+    """The checkpoints of one history that grows; whoever changes a round of it calls `forget`."""
+
+    kept: list[Checkpoint] = field(default_factory=list)
+
+    def forget(self, first: int = 0) -> None:
+        """Round number `first` (from 0 on) or a later one has changed."""
+        self.kept = [checkpoint for checkpoint in self.kept if checkpoint.done <= first]
+
+    def latest(self, setting: Any, schedule: Schedule) -> Checkpoint | None:
+        """The last checkpoint that a replay by this schedule passes; its state may be rewritten."""
+        fitting = [c for c in self.kept if c.setting == setting and schedule.way_to(c.done) == c.way]
+        if not fitting:
+            return None
+        found = max(fitting, key=lambda checkpoint: checkpoint.done)
+        return found._replace(state=copy_state(found.state), waiting=dict(found.waiting), details=dict(found.details))
+
+    def wanted(self, schedule: Schedule, done: int) -> set[int]:
+        """After which rounds to keep a checkpoint: close to the last outcome, and further and further before it."""
+        found: set[int] = set()
+        distance = 0
+        while len(found) < MOST_CHECKPOINTS and schedule.learned - distance > done:
+            stop = last_stop(schedule, schedule.learned - distance)
+            if stop <= done:
+                break
+            found.add(stop)
+            distance = 4 * max(schedule.learned - stop, schedule.pace)
+        return found
+
+    def keep(self, checkpoint: Checkpoint) -> None:
+        """Add a checkpoint; of too many, those that are closest to a later one go, and other settings before them."""
+        own = checkpoint._replace(
+            state=copy_state(checkpoint.state),
+            waiting=dict(checkpoint.waiting),
+            details=dict(checkpoint.details),
+            bytes=sum(leaf.nbytes for leaf in leaves(checkpoint.state).values()),
+        )
+        same = [c for c in self.kept if c.setting == own.setting and (c.done, c.way) != (own.done, own.way)]
+        others = [c for c in self.kept if c.setting != own.setting]
+        self.kept = [*others[-1:], *thinned(sorted([*same, own], key=lambda c: c.done))]
+
+    @property
+    def bytes(self) -> int:
+        return sum(checkpoint.bytes for checkpoint in self.kept)
+
+
+def last_stop(schedule: Schedule, at_most: int) -> int:
+    """The last round of a full batch, up to a round; 0 if there is none."""
+    if at_most >= schedule.unjudged > 0 or (schedule.unjudged == 0 and at_most > 0):
+        stop = schedule.unjudged + (at_most - schedule.unjudged) // schedule.pace * schedule.pace
+        return stop if schedule.way_to(stop) is not None else 0
+    return min(at_most, schedule.unjudged - 1) // EVERY * EVERY
+
+
+def thinned(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
+    """At most MOST_CHECKPOINTS of them, the last one included: dense at the end, sparse before."""
+    kept = list(checkpoints)
+    while len(kept) > MOST_CHECKPOINTS:
+        last = kept[-1].done
+        ratios = [(last - before.done) / max(last - here.done, 1) for before, here in pairwise(kept[:-1])]
+        closest = min(range(len(ratios)), key=ratios.__getitem__)
+        del kept[closest + 1]
+    return kept
 
 
 def replay_history(
@@ -37,7 +200,8 @@ def replay_history(
 
     The policy is specialised to what the table has (`Policy.for_problem`). Context is standardised; the learner knows
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
-    reward_range: declared range of own effects; it matters where it is narrower than what the data show (`ranges`).
+    reward_range: declared range of own effects; it matters where it is narrower than what the data show (see
+    `reward_range_of`).
     checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
 
     >>> import spillover as sp
@@ -103,8 +267,8 @@ def problem_of(
         n_arms=len(history.arms),
         budget=budget,
         acyclic=False,
-        reward_range=ranges.reward_range(history, declared),
-        overall_range=ranges.flipped(overall_range) if history.minimise and overall_range else overall_range,
+        reward_range=reward_range_of(history, declared),
+        overall_range=flipped(overall_range) if history.minimise and overall_range else overall_range,
         observes=history.observes,
         context=0 if context is None else len(context.names),
         baseline=history.has_baseline,
@@ -170,3 +334,34 @@ def details_of(rounds: Feedback, row: int) -> Details:
     """What is known of a pending round besides its decision."""
     context, dose = rounds.context, rounds.dose
     return Details(None if context is None else context[row].copy(), None if dose is None else dose[row].copy())
+
+
+def next_reasons(
+    learner: Learner,
+    history: History,
+    constraints: Sequence[Constraint] = (),
+    effort: int = EFFORT,
+    **options: Any,
+) -> Reasons:
+    """What the learner chooses next and why; the constraints apply to this decision only.
+
+    effort: steps after which the search for the best set under constraints stops with the best one found so far.
+    options: further ones of `spillover.reasons.reasons`.
+    """
+    waiting = {played: choice.x for played, choice in learner.waiting.items()}
+    # a file does not say when outcomes arrived
+    pending = Pending(learner.rounds, waiting, timed=False, observed=history.observed, labels=history.rounds)
+    bound = learner.under(constraints, arms=history.arms, effort=effort) if constraints else learner
+    given = {"pending": pending, "signals": known_signals(learner, history)}
+    return bound.reasons(history.arms, **given | options)
+
+
+def known_signals(learner: Learner, history: History) -> dict[str, Any]:
+    """The policy's signals; none about what identifies the graph where that is not a sum of y y'.
+
+    That is so if the table has no y (z stood in for it) or a baseline, and if no arm was observed.
+    """
+    signals = learner.policy.signals(learner.state)
+    if history.has_overall and not history.has_baseline and not history.nothing_chosen:
+        return signals
+    return {name: value for name, value in signals.items() if name != "gram"}

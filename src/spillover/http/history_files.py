@@ -10,7 +10,7 @@ from fastapi import Query, Request, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
-from spillover.history.columns_option import read_columns
+from spillover.history.columns import read_columns
 from spillover.http.answer import Json
 from spillover.http.door import Call, Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, GuardedRoute, again, guarded_router

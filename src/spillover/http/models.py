@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from spillover.history.table import MOST_ARMS
+from spillover.history.record import MOST_ARMS
 from spillover.service.reporting import MOST_ITEMS
 
 LARGEST_ROUND = 10**15

@@ -10,7 +10,7 @@ from spillover import validate
 from spillover.constraints import Constraint
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, replay_history
-from spillover.history.checkpoints import Checkpoints
+from spillover.history.replay import Checkpoints
 from spillover.live import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility

@@ -10,8 +10,8 @@ from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.history import History, read_history
-from spillover.history.decision import known_signals, next_reasons
-from spillover.history.ranges import default_range
+from spillover.history.record import default_range
+from spillover.history.replay import known_signals, next_reasons
 from spillover.live import Learner
 from spillover.policies import find_policy
 from spillover.reasons.intervals import short_number

@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover.assessment.finding import FINE, WARNING, Finding, count_of, join_names
 from spillover.history import History
-from spillover.history.standard import standard_context
+from spillover.history.record import standard_context
 from spillover.reasons.intervals import short_number
 from spillover.regression import Effects, estimate_effects
 from spillover.types import Array, BoolArray, Explanation

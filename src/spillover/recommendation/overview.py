@@ -9,7 +9,7 @@ import numpy as np
 
 from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
 from spillover.history import History
-from spillover.history.reader import name_of
+from spillover.history.read import name_of
 from spillover.printable import join_lines, printable
 from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of

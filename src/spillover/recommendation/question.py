@@ -7,7 +7,7 @@ from spillover import validate
 from spillover.constraints import Constraint
 from spillover.contracts import Policy
 from spillover.history import History
-from spillover.history.checkpoints import Checkpoints
+from spillover.history.replay import Checkpoints
 from spillover.recommendation.choose import RECOMMENDED, Chosen, Learned, choose_from, learn
 from spillover.recommendation.decide import decide
 from spillover.recommendation.policy_by_name import build_policy

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from spillover.history import History
-from spillover.history.checkpoints import Checkpoints
+from spillover.history.replay import Checkpoints
 from spillover.reasons import reasons
 from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.question import Question, learned

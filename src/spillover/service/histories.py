@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from spillover.history import History, read_history
-from spillover.history.baseline import shows_baseline
-from spillover.history.calendar import calendar
-from spillover.history.check import outcomes
+from spillover.history.plain_form import complete_outcomes
+from spillover.history.record import shows_baseline
+from spillover.history.rounds import calendar
 from spillover.service.ledger import Ledger
 from spillover.service.shared_rows import SharedRows
 from spillover.service.table import Coming, columns_option, is_plain, learned_rounds, table_of
@@ -46,7 +46,7 @@ def plain_history(
     start = 0 if known is None else all_arrived(known, unchanged)
     rows = [ledger.rows[label] for label in labels[start:]]
     overall = ledger.y[rows] if settings.sees_overall else None
-    new = outcomes(ledger.x[rows], ledger.z[rows], overall, labels[start:], goes_on=start > 0)
+    new = complete_outcomes(ledger.x[rows], ledger.z[rows], overall, labels[start:], goes_on=start > 0)
     parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
     if known is not None and start > 0:
         before = (known.x, known.z, known.y, known.arrived)

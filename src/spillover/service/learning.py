@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spillover.history import History
-from spillover.history.checkpoints import Checkpoints
+from spillover.history.replay import Checkpoints
 from spillover.recommendation.choose import Learned
 from spillover.recommendation.question import Question, learned
 from spillover.service.histories import history_of, plain_history

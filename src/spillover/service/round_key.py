@@ -4,8 +4,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from spillover.history.calendar import round_labels
-from spillover.history.periods import DATE, AskOrder, parse_rounds
+from spillover.history.rounds import DATE, AskOrder, parse_rounds, round_labels
 from spillover.service.errors import Invalid, require
 
 ACCEPTED = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillover.history.columns_option import STAR, Item, as_wanted, read_columns, read_names, write_columns
+from spillover.history.columns import STAR, Item, as_wanted, read_columns, read_names, write_columns
 
 NAMES = st.text(st.characters(exclude_characters=STAR, exclude_categories=["Cs"]), min_size=1)
 ITEMS = st.lists(st.builds(Item, NAMES, st.none() | NAMES), min_size=1, max_size=4).map(tuple)

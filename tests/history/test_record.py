@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from spillover.history import ranges, read_history
-from spillover.history.baseline import shows_baseline
+from spillover.history import read_history
 from spillover.history.example import example_file
+from spillover.history.record import reward_range_of, shows_baseline
 from tests.history.tables import LONG, PAYOFF, changed
 
 OWN = [cell if chosen else None for cell, chosen in zip(LONG["orders"], LONG["treated"], strict=True)]
@@ -15,21 +15,21 @@ TABLES = [LONG, PAYOFF, LONG | {"own": OWN}]
 @pytest.mark.parametrize("table", TABLES)
 def test_a_range_that_is_declared_wider_than_the_data_does_not_matter(table) -> None:
     history = read_history(table)
-    expected = ranges.reward_range(history, None)
+    expected = reward_range_of(history, None)
     for factor in (1.0, 2.0, 10.0, 100.0):
         declared = (-100.0 * factor, 100.0 * factor)
-        assert ranges.reward_range(history, declared) == expected
+        assert reward_range_of(history, declared) == expected
     low, high = expected
-    assert ranges.reward_range(history, (low / 2, high / 2)) == (low / 2, high / 2)
-    assert ranges.reward_range(history, (high + 1, high + 2)) == (high + 1, high + 2)
+    assert reward_range_of(history, (low / 2, high / 2)) == (low / 2, high / 2)
+    assert reward_range_of(history, (high + 1, high + 2)) == (high + 1, high + 2)
 
 
 def test_data_and_a_declared_range_that_hardly_overlap() -> None:
     """What both allow is too narrow for a range, and so is what a table without any size shows."""
     history = read_history(LONG | {"own": OWN})
-    assert ranges.reward_range(history, (-6e16, 2e-309)) == (-6e16, 2e-309)
+    assert reward_range_of(history, (-6e16, 2e-309)) == (-6e16, 2e-309)
     tiny = [None if value is None else 1e-200 for value in OWN]
-    assert ranges.reward_range(read_history(LONG | {"own": tiny}), None) == (0.0, 1.0)
+    assert reward_range_of(read_history(LONG | {"own": tiny}), None) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -40,26 +40,26 @@ def test_ranges_scale_with_the_outcomes(table, factor) -> None:
         return [None if value is None else factor * value for value in values] if outcome else values
 
     scaled = {name: units(name, values) for name, values in table.items()}
-    once, again = (ranges.reward_range(read_history(one), None) for one in (table, scaled))
+    once, again = (reward_range_of(read_history(one), None) for one in (table, scaled))
     np.testing.assert_allclose(again, factor * np.array(once), rtol=1e-12)
 
 
 def test_minimised_outcomes_turn_the_range_around() -> None:
     found = read_history(LONG | {"own": OWN}, minimise=True)
-    low, high = ranges.reward_range(found, None)
+    low, high = reward_range_of(found, None)
     assert high == 0.0
     assert low == pytest.approx(-1.1 * 6.5)
-    assert ranges.reward_range(found, (0.0, 3.0)) == (-3.0, 0.0)
+    assert reward_range_of(found, (0.0, 3.0)) == (-3.0, 0.0)
 
 
 def test_one_outlier_and_rare_events() -> None:
     orders = [*LONG["orders"][:-1], 1e9]
-    assert ranges.reward_range(read_history(changed(LONG, orders=orders)), None)[1] <= 1e9
+    assert reward_range_of(read_history(changed(LONG, orders=orders)), None)[1] <= 1e9
     rare = [1.0 if k == 5 else 0.0 for k in range(16)]
-    low, high = ranges.reward_range(read_history(changed(LONG, orders=rare)), None)
+    low, high = reward_range_of(read_history(changed(LONG, orders=rare)), None)
     assert (low, high) == (-high, high)
     assert 0.5 < high < 2
-    none = ranges.reward_range(read_history(changed(LONG, orders=[0.0] * 16)), None)
+    none = reward_range_of(read_history(changed(LONG, orders=[0.0] * 16)), None)
     assert none == (-1.0, 1.0)
 
 

@@ -5,20 +5,18 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from spillover import validate
-from spillover.history.columns_option import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
-from spillover.history.header import MEANINGS, NEEDED
-from spillover.history.plain_form import read_plain
-from spillover.history.problems import HistoryError, Problems
+from spillover.history.build_history import assemble
+from spillover.history.cells import is_empty
+from spillover.history.columns import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
+from spillover.history.files import MEANINGS, NEEDED, OpenTable, open_table
+from spillover.history.find_columns import find_reading
+from spillover.history.frame import Style, read_frame, table_of
+from spillover.history.plain_form import Progress, plain_places, read_plain
+from spillover.history.problems import HistoryError
 from spillover.history.record import History
-from spillover.history.source import Opened, damaged_parquet, open_table, plain_source
-from spillover.history.style import Style
-from spillover.history.table import Progress
-
-if TYPE_CHECKING:
-    from spillover.history.frame import Frame
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
@@ -103,11 +101,9 @@ def read_history(
     if isinstance(source, str) and source == "-":
         return read_standard_input(options)
     if isinstance(source, str | Path):
-        return read_opened(open_table(Path(source), wanted_names(options)), options)
-    from spillover.history.frame import table_of
-
-    table = table_of(source)
-    return read_opened(Opened(Path("table"), table.column_names, table=table), options)
+        return read_open(open_table(Path(source), wanted_names(options)), options)
+    data = table_of(source)
+    return read_open(OpenTable(Path("table"), data.column_names, data=data), options)
 
 
 def name_of(source: str) -> str:
@@ -122,7 +118,7 @@ def read_standard_input(options: Options) -> History:
         path = Path(folder) / ("stdin.gz" if start[:2] == b"\x1f\x8b" else "stdin")
         copy_input(path, start)
         try:
-            return read_opened(open_table(path, wanted_names(options)), options)
+            return read_open(open_table(path, wanted_names(options)), options)
         except HistoryError as error:
             raise error.renamed(str(path), STDIN) from None
         except ValueError as error:
@@ -146,30 +142,31 @@ def wanted_names(options: Options) -> list[str]:
     return [renamed.get(name, name) for name in MEANINGS]
 
 
-def read_opened(opened: Opened, options: Options) -> History:
+def read_open(table: OpenTable, options: Options) -> History:
     """The history in a table, with what is to be said of its file."""
-    if len(opened.names) > MOST_COLUMNS:
+    if len(table.names) > MOST_COLUMNS:
         advice = "a row for each round and arm needs only a few"
-        raise ValueError(f"{opened.path}: {len(opened.names):,} columns: must be at most {MOST_COLUMNS:,} ({advice})")
-    found = read_form(opened, options)
-    return replace(found, notes=(*opened.notes, *found.notes)) if opened.notes else found
+        raise ValueError(f"{table.path}: {len(table.names):,} columns: must be at most {MOST_COLUMNS:,} ({advice})")
+    found = read_form(table, options)
+    return replace(found, notes=(*table.notes, *found.notes)) if table.notes else found
 
 
-def read_form(opened: Opened, options: Options) -> History:
+def read_form(table: OpenTable, options: Options) -> History:
     """A table in the plain form is read as such; any other by what its columns seem to be."""
     renamed = plain_names(options.wanted)
     special = bool(options.context or options.doses or options.next_context or options.style.point)
-    there = 0 if renamed is None or special else plain_columns(opened.names, renamed)
+    there = 0 if renamed is None or special else plain_columns(table.names, renamed)
     if renamed is None or not there:
-        return read_any(opened, options)
+        return read_any(table, options)
     if there == len(NEEDED):
-        return read_plain_or_any(opened, renamed, options)
+        return read_plain_or_any(table, renamed, options)
     try:  # one name is not as in the plain form: a synonym, or a misspelling
-        found = read_any(opened, options)
+        found = read_any(table, options)
     except ValueError:
-        found = None
-    if found is None or any(column.reason.startswith("by its content") for column in found.taken):
-        return read_as_plain(opened, renamed, options)
+        plain_places(table, renamed)  # an error that names the column
+        raise
+    if any(column.reason.startswith("by its content") for column in found.taken):
+        plain_places(table, renamed)
     return found
 
 
@@ -180,52 +177,35 @@ def plain_columns(names: Sequence[str], renamed: Mapping[str, str]) -> int:
     return len(found) if "z" in found and len(found) >= len(NEEDED) - 1 else 0
 
 
-def read_plain_or_any(opened: Opened, renamed: Mapping[str, str], options: Options) -> History:
-    """The plain form; numbers that are written in other ways (45%, 1,234.5) are read as in any table."""
+def read_plain_or_any(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
+    """The plain form; where only cells are written in other ways (45%, 1,234.5), it is read as any table."""
     try:
-        return read_as_plain(opened, renamed, options)
+        return read_as_plain(table, renamed, options)
     except HistoryError as error:
         if not error.kinds or not set(error.kinds) <= set(CELLS):
             raise
+        columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in plain_places(table, renamed)}
         try:
-            columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in named_there(opened, renamed)}
-            return read_any(opened, options._replace(wanted=columns), only_blank=True)
+            return read_any(table, options._replace(wanted=columns), only_blank=True)
         except ValueError:
             raise error from None
 
 
-def named_there(opened: Opened, renamed: Mapping[str, str]) -> list[str]:
-    """Which columns of the plain form the table has."""
-    folded = {name.casefold() for name in opened.names}
-    return [name for name in MEANINGS if renamed.get(name, name).casefold() in folded]
-
-
-def read_as_plain(opened: Opened, renamed: Mapping[str, str], options: Options) -> History:
-    problems = Problems()
-    source = plain_source(opened, renamed, problems)
-    if source is None:
-        raise problems.error(str(opened.path), lambda rows: [])
+def read_as_plain(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
     ranges = {"reward_range": options.reward_range, "overall_range": options.overall_range}
-    found = read_plain(source, problems, dates=options.style.dates, progress=options.progress, **ranges)
+    found = read_plain(table, renamed, dates=options.style.dates, progress=options.progress, **ranges)
     found = replace(found, columns_option=" ".join([found.columns_option, *options.further]))
     return replace(found, y=-found.y, z=-found.z, minimise=True) if options.minimise else found
 
 
-def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> History:
+def read_any(table: OpenTable, options: Options, *, only_blank: bool = False) -> History:
     """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
-    # not needed for the plain form
-    from spillover.history.assemble import assemble
-    from spillover.history.finder import find_reading
-    from spillover.history.number_text import is_empty
-
-    frame = whole_frame(opened, options.progress).styled(options.style)
+    frame = read_frame(table, options.progress).styled(options.style)
     if not frame.rows:
         if not frame.names:
-            raise ValueError(f"{opened.path}: is empty: must have a row for each round, or for each round and arm")
-        problems = Problems()
-        if plain_source(opened, plain_names(options.wanted) or {}, problems) is None:
-            raise problems.error(str(opened.path), lambda rows: [])
-        raise ValueError(f"{opened.path}: has column names but no rows: must have one row for each round and arm")
+            raise ValueError(f"{table.path}: is empty: must have a row for each round, or for each round and arm")
+        plain_places(table, plain_names(options.wanted) or {})
+        raise ValueError(f"{table.path}: has column names but no rows: must have one row for each round and arm")
     reading = find_reading(
         frame, any_form(options.wanted), doses=options.doses, context=options.context, further=options.further
     )
@@ -239,25 +219,3 @@ def read_any(opened: Opened, options: Options, *, only_blank: bool = False) -> H
         minimise=options.minimise,
         further=options.further,
     )
-
-
-def whole_frame(opened: Opened, progress: Progress) -> "Frame":
-    """All columns of a table in memory."""
-    from spillover.history.frame import MOST_CELLS, frame_from_csv, frame_of, too_many_cells
-
-    name = str(opened.path)
-    if opened.layout is not None:
-        return frame_from_csv(opened.path, name, opened.layout, opened.names, progress)
-    if opened.table is not None:
-        return frame_of(opened.table, name, first_row=opened.first_row)
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    rows = parquet.read_metadata(opened.path).num_rows
-    if rows * max(len(opened.names), 1) > MOST_CELLS:
-        raise ValueError(too_many_cells(name))
-    try:
-        table = parquet.read_table(opened.path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise damaged_parquet(opened.path, error) from None
-    return frame_of(table, name)

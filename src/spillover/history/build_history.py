@@ -1,4 +1,4 @@
-"""From the cells of a table to a history: what is missing is counted and said, rounds to decide are set apart."""
+"""From the cells by round and arm to a history: what is missing is counted and said, rounds to decide are set apart."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -6,17 +6,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history.columns_option import STAR, Item, write_item
-from spillover.history.context import BUILT_IN, Context, Part, built_in, column_parts, whole_context
+from spillover.history.columns import (
+    STAR,
+    Item,
+    Reading,
+    collapsed,
+    option_line,
+    resolve_item,
+    write_item,
+)
+from spillover.history.context import context_of
+from spillover.history.find_columns import TOTAL, parts_of
 from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
-from spillover.history.groups import collapsed
-from spillover.history.naming import did_you_mean, quote_names
 from spillover.history.panel import Panel, build_panel
-from spillover.history.periods import moment
 from spillover.history.problems import HistoryError
-from spillover.history.reading import Reading, option_line, resolve_item
-from spillover.history.record import History, natural_order
+from spillover.history.record import History
+from spillover.history.synonyms import OUTCOME, ROW_NUMBER, rank
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
 
@@ -41,12 +47,12 @@ def assemble(
     further: Sequence[str] = (),
 ) -> History:
     """The history that a table holds under a reading of its columns. further: other options, for the line to paste."""
-    panel, blanks = with_blanks_as_no(build_panel(frame, reading, natural_order))
+    panel, blanks = with_blanks_as_no(build_panel(frame, reading))
     split = split_rounds(panel)
     refuse_undecided(frame, panel, split)
     in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
     notes = [*in_order, *blanks, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
-    given_context = context_of(frame, panel, split, context, reading, next_context or {})
+    given_context = context_of(frame, panel, split.played, split.first, context, reading, next_context or {})
     whole = Reading(**{**reading.__dict__, "context": tuple(context)})
     if given_context is not None:
         notes += given_context.notes
@@ -54,7 +60,7 @@ def assemble(
     here = split.played
     decision = np.nan_to_num(panel.decision[here])
     x = decision > 0
-    y, z, observes = outcomes(panel, here, reading)
+    y, z, observes = observed_outcomes(panel, here, reading)
     sign = -1.0 if minimise else 1.0
     reference = reference_doses(decision) if reading.amounts else None
     labels = panel.dates.labels
@@ -166,7 +172,7 @@ def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]
     return notes
 
 
-def outcomes(panel: Panel, played: IntArray, reading: Reading) -> tuple[Array, Array | None, str]:
+def observed_outcomes(panel: Panel, played: IntArray, reading: Reading) -> tuple[Array, Array | None, str]:
     """y, z and what is observed."""
     chosen = np.nan_to_num(panel.decision[played]) > 0
     z = None if panel.z is None else np.where(chosen, panel.z[played], 0.0)
@@ -186,66 +192,6 @@ def reference_doses(decision: Array) -> Array:
     """The average amount of each arm where it is positive; 1 for an arm that never had any."""
     count = (decision > 0).sum(axis=0)
     return np.where(count > 0, decision.sum(axis=0) / np.maximum(count, 1), 1.0)
-
-
-def context_of(
-    frame: Frame, panel: Panel, split: Split, items: Sequence[Item], reading: Reading, given: Mapping[str, object]
-) -> Context | None:
-    """The context of the rounds that were played and of the one to decide."""
-    if not items:
-        if given:
-            raise ValueError(f"next_context = {dict(given)!r}: must be left out without context columns (--context)")
-        return None
-    rounds = [*split.played, *([split.first] if split.first is not None else [])]
-    position = np.full(len(panel.dates.labels), -1)
-    position[rounds] = np.arange(len(rounds))
-    rows = np.flatnonzero(position[panel.place] >= 0)
-    count = len(split.played) + 1
-    parts: list[Part] = []
-    absent: set[str] = set()
-    for item in items:
-        for part, own in parts_of_item(frame, panel, item, reading, rounds, position, rows, count):
-            parts.append(part)
-            absent |= set(part.names) if own else set()
-    return whole_context(parts, len(split.played), given, absent)
-
-
-def parts_of_item(
-    frame: Frame,
-    panel: Panel,
-    item: Item,
-    reading: Reading,
-    rounds: Sequence[int],
-    position: IntArray,
-    rows: IntArray,
-    count: int,
-) -> list[tuple[Part, bool]]:
-    """The context that an item names: columns of the table, or a built-in; and whether each belongs to one arm."""
-    free = [name for name in frame.names if name not in reading.used]
-    named = not item.is_pattern and item.name.casefold() in {name.casefold() for name in free}
-    if not named and not item.is_pattern and item.name.casefold() in BUILT_IN:
-        values = [panel.dates.values[t] for t in rounds]
-        values += [panel.dates.next_value] * (count - len(values))
-        moments = [None if value is None else moment(panel.dates.kind, value) for value in values]
-        return [(built_in(item.name.casefold(), moments), False)]
-    if item.name in reading.used or (not named and not item.is_pattern):
-        there = f"{quote_names(free)}, or {', '.join(BUILT_IN)}{did_you_mean(item.name, free)}"
-        raise ValueError(f"{frame.name}: no column {item.name!r} for context; there are: {there}")
-    found = []
-    for one in resolve_item(frame, item, "context", free):
-        column = frame[one.name]
-        place = position[panel.place[rows]]
-        kept = type(column)(column.name, column.cells.take(rows), column.style) if len(rows) < frame.rows else column
-        arms = arm_rows(panel, rows)
-        made = column_parts(kept, place, count, arms)
-        found += [(part, len(made) > 1) for part in made]
-    return found
-
-
-def arm_rows(panel: Panel, rows: IntArray) -> list[tuple[str, IntArray]]:
-    """The rows of each arm among some rows, as positions in these."""
-    where = {int(row): k for k, row in enumerate(rows)} if panel.arm_rows else {}
-    return [(arm, np.array([where[int(r)] for r in own if int(r) in where], np.int64)) for arm, own in panel.arm_rows]
 
 
 def unused_notes(frame: Frame, reading: Reading, panel: Panel) -> list[str]:
@@ -276,11 +222,8 @@ def names_of(frame: Frame, item: Item, reading: Reading) -> list[str]:
 
 
 def could_be_context(name: str, is_number: bool, differs: bool) -> bool:
-    from spillover.history.find_roles import parts_of
-    from spillover.history.totals import WORDS
-    from spillover.history.words import OUTCOME, ROW_NUMBER, rank
 
-    known_after = rank(name, OUTCOME) is not None or bool(parts_of(name) & set(WORDS.split()))
+    known_after = rank(name, OUTCOME) is not None or bool(parts_of(name) & set(TOTAL.split()))
     label = rank(name, ROW_NUMBER) is not None or bool(parts_of(name) & {"id", "hid", "code"})
     return is_number and differs and not label and not known_after
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spillover.history.flags import parse_flags
-from spillover.history.number_text import Unclear, parse_numbers, take_apart
+from spillover.history.cells import Unclear, parse_flags, parse_numbers, take_apart
 
 
 @pytest.mark.parametrize(
