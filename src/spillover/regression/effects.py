@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.regression.mixed import MixedModel
 from spillover.regression.sparse import SparseEffects, sparse_effects
-from spillover.regression.structure import Structure, Table, correlations
+from spillover.regression.structure import PULLED, Structure, Table, correlations
 from spillover.types import Array, IntArray
 
 POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
@@ -18,6 +18,7 @@ SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes
 ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
+FAT_TAILED = 1.0  # more of the variance where outliers were pulled in: how far was learned from few of them
 SATURATED = 2.0  # more of the variance where effects saturate: each arm does so, and carries over, in its own way
 PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that may be left out
 ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
@@ -107,7 +108,9 @@ def estimate_effects(
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
     moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
     saturated = float(weights @ [power < 1.0 for _, power, _, _ in found])
-    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + MOVING * moving + SATURATED * saturated)
+    fat_tailed = float((np.nan_to_num(np.abs(pulled[0] - table.measured)) > PULLED).any(axis=0).mean())
+    misfit = MOVING * moving + SATURATED * saturated + FAT_TAILED * fat_tailed
+    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + misfit)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
