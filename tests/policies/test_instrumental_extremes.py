@@ -43,3 +43,9 @@ def test_effects_of_two_arms_on_each_other_die_out(there, back):
     damping = min(1.0, LARGEST_RADIUS / np.sqrt(there * back))
     assert_allclose(total, np.linalg.inv(np.eye(n) - damping * edges), rtol=0.1)
     assert (total >= 0.0).all()
+
+
+def test_outcomes_without_noise_whose_residuals_are_rounding():
+    world = sp.SyntheticSEM(n_arms=6, budget=2, horizon=120, changes=(60,), observes="overall")
+    run = sp.simulate(sp.policies.InstrumentalSEM(), world, 5, replications=12, seed=32)
+    assert np.isfinite(run.final_regret).all()

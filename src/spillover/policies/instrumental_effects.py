@@ -214,9 +214,9 @@ def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolA
     plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
     graph = state.equations.total_effects * own[..., None, :]
     gap = np.swapaxes(graph - plain.cells, -1, -2)  # (*batch, arm, outcome)
-    scale = np.trace(scatter, axis1=-2, axis2=-1)[..., None, None] / n
-    inverse = np.linalg.inv(scatter + (1e-6 * scale + 1e-300) * np.eye(n))
-    statistic = np.einsum("...ja,...ab,...jb->...j", gap, inverse, gap) / np.maximum(factor, 1e-300)
+    sizes, directions = np.linalg.eigh(scatter)  # without noise it is rounding, and need not have an inverse
+    sizes = np.maximum(sizes, 1e-6 * np.abs(sizes).max(axis=-1, keepdims=True) + 1e-300)
+    statistic = ((gap @ directions) ** 2 / sizes[..., None, :]).sum(axis=-1) / np.maximum(factor, 1e-300)
     testable = testable_arms(reduced)
     contradicted = testable & (statistic > chdtri(n, REJECTED))
     return np.asarray(testable & contradicted.any(axis=-1, keepdims=True))
