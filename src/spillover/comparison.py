@@ -44,7 +44,7 @@ class PairedComparison(Shown):
     (['NDCSEM', 'Uniform'], 'NDCSEM')
     """
 
-    view = "spillover.views.comparison:ComparisonView"
+    view = "spillover.views.runs:ComparisonView"
 
     runs: Mapping[str, Run]  # by the name of the policy, in the order given
     baseline: str | None = None  # what the others are compared with; None: the best of them

@@ -58,7 +58,7 @@ class Learner(Shown):
     found is not proved to be optimal.
     """
 
-    view = "spillover.views.learner:LearnerView"
+    view = "spillover.views.learners:LearnerView"
 
     def __init__(
         self,

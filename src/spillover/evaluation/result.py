@@ -131,7 +131,7 @@ class Evaluation(Shown):
     ['as it was', 'always a', 'always b', 'best fixed set', 'upper bound']
     """
 
-    view = "spillover.views.evaluation:EvaluationView"
+    view = "spillover.views.answers:EvaluationView"
 
     source: str  # the name of the file; "" for a table in memory
     history: History

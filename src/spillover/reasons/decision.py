@@ -99,7 +99,7 @@ class Reasons(Shown):
     ['web', 'radio']
     """
 
-    view = "spillover.views.reasons:ReasonsView"
+    view = "spillover.views.learners:ReasonsView"
 
     arms: tuple[ArmReason, ...]  # in the order of their positions
     swaps: tuple[Swap, ...]  # the ones with the largest change, best first

@@ -34,7 +34,7 @@ class Recommendation(Shown):
     (['a'], 4)
     """
 
-    view = "spillover.views.recommendation:RecommendationView"
+    view = "spillover.views.answers:RecommendationView"
 
     source: str  # the name of the file; "" for a table in memory
     policy: str

@@ -1,18 +1,49 @@
-"""An evaluation in a notebook: payoffs and differences as a table, a sentence for each policy."""
+"""Recommendations and evaluations in a notebook."""
 
 from typing import TYPE_CHECKING
 
-from spillover.assessment.finding import count_of
+from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.result import Answer, Evaluation
 from spillover.evaluation.text import left_sentence, verdict_sentence, with_interval
 from spillover.extras import needed_for
 from spillover.reasons.intervals import short_number
+from spillover.recommendation.result import Recommendation
+from spillover.recommendation.text import context_lines, headline, note_lines
 from spillover.views.blocks import card, line, rows_table, sentences
+from spillover.views.learners import arms_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WARNINGS, NOTES = 5, 4  # that are shown
+
+
+class RecommendationView:
+    """What to choose next."""
+
+    def __init__(self, answer: Recommendation) -> None:
+        self.answer = answer
+
+    def text(self) -> str:
+        answer = self.answer
+        warnings = count_of(len(answer.warnings), "warning") if answer.warnings else ""
+        rounds = count_of(len(answer.history.rounds), "round")
+        choose = f"choose {join_names(answer.choose) or 'nothing'}"
+        most = f"choose at most {answer.budget}"
+        return line("Recommendation", answer.policy, rounds, most, warnings, choose)
+
+    def html(self) -> str:
+        answer = self.answer
+        fewer = ["Outcomes are minimised: positive effects are reductions."] if answer.sign < 0 else []
+        score = f"Score: {answer.reasons.quantity}, including exploration."
+        return card(
+            headline(answer),
+            sentences([score, *fewer]),
+            arms_html(answer.reasons),
+            sentences(context_lines(answer)),
+            sentences([f"Warning: {sentence}" for sentence in answer.warnings], WARNINGS),
+            sentences(note_lines(answer), NOTES),
+        )
 
 
 class EvaluationView:
