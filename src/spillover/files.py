@@ -34,8 +34,8 @@ def write_atomically(path: str | Path, *content: bytes | memoryview, private: bo
 def write_beside(temporary: Path, target: Path, *content: bytes | memoryview, private: bool) -> None:
     before = existing(target)
     mode = 0o666 if before is None and not private else PRIVATE
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
+    try:  # an interrupt may come as soon as the file is there
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "wb") as file:  # "b": no change of line ends on Windows
             if os.name != "nt" and before is not None:
                 make_like(handle, before, private=private)
