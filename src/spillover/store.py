@@ -57,13 +57,7 @@ class CellStore:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}: must be a complete JSON file written by run_experiment: {error}") from None
         written = content.get("format") if isinstance(content, dict) else None
-        if not isinstance(written, int) or written < 1:
-            raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")
-        if written > FORMAT:
-            raise ValueError(
-                f"{path}: format = {written}: this version of spillover reads formats up to {FORMAT}; "
-                "use a newer version, or another folder"
-            )
+        check_format(path, written, FORMAT)
         return dict(content)
 
     def open(self, about: dict[str, Any], text: str) -> None:
@@ -207,3 +201,14 @@ def unseal(content: bytes, path: Path) -> tuple[dict[str, NDArray[Any]], dict[st
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files if name != "about.json"}
         return arrays, json.loads(archive["about.json"])
+
+
+def check_format(path: Path, written: Any, newest: int) -> None:
+    """Refuse a file of results whose format this version cannot read."""
+    if not isinstance(written, int) or written < 1:
+        raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {newest}")
+    if written > newest:
+        raise ValueError(
+            f"{path}: format = {written}: this version of spillover reads formats up to {newest}; "
+            "use a newer version, or another folder"
+        )

@@ -15,7 +15,7 @@ import numpy as np
 from spillover.experiments.compute import versions
 from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.files import read_regular, write_atomically
-from spillover.store import CellStore, Damaged
+from spillover.store import CellStore, Damaged, check_format
 from spillover.studies.covid import compute
 from spillover.studies.covid.compute import Arrays
 from spillover.studies.covid.plan import (
@@ -264,14 +264,7 @@ def read_about(folder: str | Path) -> dict[str, Any]:
         raise ValueError(f"{path}: must be a complete JSON file written by run_study: {error}") from None
     if not isinstance(about, dict) or about.get("kind") != "covid":
         raise ValueError(f"{path}: must be a file written by run_study, with kind = 'covid'")
-    written = about.get("format")
-    if not isinstance(written, int) or written < 1:
-        raise ValueError(f"{path}: format = {written!r}: must be a whole number from 1 to {FORMAT}")
-    if written > FORMAT:
-        raise ValueError(
-            f"{path}: format = {written}: this version of spillover reads formats up to {FORMAT}; "
-            "use a newer version, or another folder"
-        )
+    check_format(path, about.get("format"), FORMAT)
     return about
 
 
