@@ -54,7 +54,7 @@ def add_spillover(columns, x, z, y):
 @njit(inline="always")
 def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, baseline, x, z, y):
     """Fill in z and y of round t, the r-th of the stretch, for the decision x."""
-    draw_chosen(course[LAW], rewards[r], concentration, key, uint64(t), x, z)
+    draw_chosen(course[LAW], rewards[min(r, rewards.shape[0] - 1)], concentration, key, uint64(t), x, z)
     add_spillover(columns, x, z, y)
     if course[ADDED]:
         for i in range(x.shape[0]):

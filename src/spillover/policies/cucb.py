@@ -1,50 +1,50 @@
 """CUCB (Chen, Wang, Yuan and Wang 2016), with or without a discount."""
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
+from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
-from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
+from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
+from spillover.kernels.averages import add_rewards, upper_bounds
+from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one as unit_of
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
-    ScaledPolicy,
-    amounts_above_low,
+    ScaledCorePolicy,
+    amounts_above_low as amounts_of_batch,
     initial_scale,
-    ranking,
     ranking_weights,
-    scale_for_kernels,
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
     Feedback,
     IntArray,
     Problem,
     Rounds,
-    Stretch,
 )
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
+CAP = 1.0  # of the index
+LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 
 
 class CUCBState(NamedTuple):
     """What CUCB has learned."""
 
     rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
     clock: Amount  # (*batch,): the discounted number of rounds
     averages: Averages  # of amounts on the scale
     scale: Scale
@@ -57,6 +57,7 @@ def initial_cucb(problem: Problem, batch: Batch, knows_graph: bool) -> CUCBState
     validate.problem(problem)
     return CUCBState(
         rounds=np.zeros(batch, np.int64),
+        n_arms=np.full(batch, problem.n_arms, np.int64),
         clock=np.zeros(batch),
         averages=empty_averages(problem.n_arms, batch),
         scale=initial_scale(problem, batch, knows_graph),
@@ -68,7 +69,7 @@ def initial_cucb(problem: Problem, batch: Batch, knows_graph: bool) -> CUCBState
 
 def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph: bool) -> CUCBState:
     """Learn checked feedback; rewrites the averages in place."""
-    scale, reward = amounts_above_low(state.scale, feedback, knows_graph)
+    scale, reward = amounts_of_batch(state.scale, feedback, knows_graph)
     averages = learn(state.averages, feedback.x, reward, state.rounds - feedback.age, discount, feedback.arrived)
     return state._replace(averages=averages, scale=scale)
 
@@ -90,7 +91,7 @@ def explain_cucb(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CUCB(ScaledPolicy):
+class CUCB(ScaledCorePolicy):
     """The s arms with the largest min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed; ties at random.
 
     It ignores delays: an outcome counts when it arrives.
@@ -104,53 +105,56 @@ class CUCB(ScaledPolicy):
     """
 
     discount = 1.0  # a field of DiscountedCUCB
+    compiled = True
+    constants = {"discount": 0, "powers": 1, "growths": 1}
+
+    @cached_property
+    def powers(self) -> Array:
+        """The weight of a reward after so many rounds."""
+        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
+
+    @cached_property
+    def growths(self) -> Array:
+        """The growth of a bonus after so many rounds without an observation."""
+        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         check_grid(self, batch)
         return initial_cucb(problem, batch, self.knows_graph)
 
-    def index(self, state: CUCBState) -> Array:
-        clock = self.discount * state.clock + 1.0
-        shared: dict[str, Any] = {"discount": self.discount, "unit": unit_or_one(state.scale), "cap": 1.0}
-        return upper_index(state.averages, state.rounds, clock, width=WIDTH, **shared)
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        fill_index(self, s, found)
 
-    def select(self, state: CUCBState, rng: Rng) -> Choice:
-        scores = ranking(state.weights, state.scale, self.index(state), self.knows_graph)
-        return Choice(top_arms(scores, state.budget, rng))
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores = turn.lines[0]
+        fill_index(self, s, scores)
+        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
+        choose_top(scores, s.budget, turn, x)
 
-    def played(self, state: CUCBState, x: BoolArray) -> CUCBState:
-        validate.decision("x", x, state.weights.shape)
-        return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
+    def note_play(self, s: Any, x: Any) -> None:
+        s.clock = self.discount * s.clock + 1.0
 
-    def update(self, state: CUCBState, feedback: Feedback, rng: Rng) -> CUCBState:
-        feedback = validate.feedback(
-            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        amounts = turn.lines[0]
+        observed = lesson.z if self.knows_graph else lesson.y
+        s.scale.unit = amounts_above_low(observed, lesson.x, s.scale.low, s.scale.unit, s.scale.declared, amounts)
+        known = s.averages
+        add_rewards(
+            known.sums, known.counts, known.stamps, lesson.x, amounts, lesson.round, math.log(self.discount), self.powers
         )
-        return learn_cucb(state, feedback, self.discount, self.knows_graph)
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        return CompiledRounds(self.play_stretch, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
-
-    def play_stretch(self, state: CUCBState, stretch: Stretch, rng: Rng) -> CUCBState | None:
-        played = played_by(
-            kernels.play_cucb,
-            *(*state.averages, state.clock, self.discount, WIDTH),
-            *kernels.discount_tables(self.discount, LAGS),
-            *scale_for_kernels(state, state.weights, self.knows_graph, rng),
-            *course_for_kernels(stretch),
-        )
-        if played is None:
-            return None
-        clock, unit = played
-        rounds = state.rounds + len(stretch.recorded)
-        return state._replace(rounds=rounds, clock=clock, scale=state.scale._replace(unit=unit))
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
-        return explain_cucb(state, self.index(state), self.knows_graph, discount=self.discount)
+        return explain_cucb(state, self.indices(state, rng), self.knows_graph, discount=self.discount)
 
 
-AS_COMPILED = methods_of(CUCB, (*ROUND, "index"))
+@inner
+def fill_index(p: Any, s: Any, found: Any) -> None:
+    """min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed."""
+    known, clock = s.averages, p.discount * s.clock + 1.0
+    upper_bounds(
+        known.sums, known.counts, known.stamps, s.rounds, clock, math.log(p.discount), WIDTH, unit_of(s.scale.unit), CAP,
+        1.0, p.growths, found,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
+from spillover.core import CorePolicy
 from spillover.rng import Rng
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
 
@@ -37,6 +38,11 @@ class ScaledPolicy(Policy):
     def quantity(self) -> str:
         own = "expected overall reward of the arm itself, above the lowest possible one"
         return EXPECTED_EFFECT if self.knows_graph else own
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledCorePolicy(ScaledPolicy, CorePolicy):
+    """The same, written for one learner."""
 
 
 class Scale(NamedTuple):

@@ -1,0 +1,204 @@
+"""Every use of a policy from its functions of one learner: decisions, lessons, histories and whole simulations.
+
+`drivers` makes them for the functions of a policy and the form of its state, compiled or as Python runs them. They are
+written once. Learners are independent and draw from streams of their own, so results depend neither on what is computed
+together nor on threads.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numba import uint64
+
+from spillover.core.compiled import entry, inner
+from spillover.core.record import Fields, Row, row_opener
+from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.outcomes import fill_outcome
+from spillover.kernels.world import FINE, fault_of
+
+CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
+LEARNING: Final = np.uint64(4)
+FIRST_CALL: Final = np.uint64(0)
+
+
+class Turn(NamedTuple):
+    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`."""
+
+    key: Any  # (2,): of the learner
+    call: Any  # how many times numbers were drawn before
+    round: Any
+    purpose: Any
+    lines: Any  # (4, n): room to work in
+    best: Any  # room for the highest scores
+
+
+class Lesson(NamedTuple):
+    """The outcome of a round that was played."""
+
+    x: Any  # (n,): the decision
+    z: Any  # (n,): rewards of the chosen arms
+    y: Any  # (n,): outcomes of all arms
+    round: Any  # in which it was played
+    memo: Any  # (m, n): what `remember` noted down when it was decided
+
+
+class Functions(NamedTuple):
+    """What a policy does, as functions of one learner; None: nothing."""
+
+    decide: Callable[..., None]
+    learn_outcome: Callable[..., None]
+    note_play: Callable[..., None] | None = None
+    derive: Callable[..., None] | None = None
+    remember: Callable[..., None] | None = None
+    index: Callable[..., None] | None = None
+
+
+class Drivers(NamedTuple):
+    """The same for many learners."""
+
+    decide: Any
+    play: Any
+    learn: Any
+    solve: Any
+    index: Any
+    take_history: Any
+    play_rounds: Any  # None for functions that Python runs
+
+
+class Scene(NamedTuple):
+    """What a stretch of rounds brings, for each world."""
+
+    law: Any  # (worlds, 2): how rewards are drawn; whether anything is added to y
+    concentration: Any  # (worlds,)
+    columns: Any  # (worlds, n, n): columns[j]: what a reward of arm j adds to all outcomes
+    rewards: Any  # (worlds, rounds or 1, n)
+    noise: Any  # (worlds, rounds or 0, n)
+    baseline: Any  # (worlds, rounds or 0, n)
+
+
+class Rings(NamedTuple):
+    """The rounds of a stretch and those in flight, for each learner; see `types.Flight` and `types.Lateness`."""
+
+    x: Any
+    z: Any
+    y: Any
+    first: Any
+    last: Any
+    following: Any
+    memo: Any
+    delays: Any
+    slowest: Any
+    silent: Any
+    fault: Any  # (learners,): the first thing wrong with an outcome
+
+
+def nothing(*given):  # type: ignore[no-untyped-def]
+    """Stand for a function that a policy leaves out."""
+
+
+def as_it_is(function: Any) -> Any:
+    return function
+
+
+@lru_cache(maxsize=256)
+def drivers(
+    functions: Functions, own: Fields, state: Fields, scene: Fields | None = None, rings: Fields | None = None
+) -> Drivers:
+    """Make the drivers of compiled functions for a state and hyperparameters of these forms.
+
+    scene, rings: of the rounds to be simulated, if there are any.
+    """
+    made = (inner(each or nothing) for each in functions)
+    return written_once(*made, row_opener(own), row_opener(state), entry, scene, rings)
+
+
+@lru_cache(maxsize=256)
+def plain_drivers(functions: Functions) -> Drivers:
+    """Make the drivers of functions that Python runs."""
+    return written_once(*(each or nothing for each in functions), Row, Row, as_it_is, None, None)
+
+
+def written_once(  # type: ignore[no-untyped-def]
+    decide, learn, play, solve, remember, index, open_own, open_state, made, scene, rings
+) -> Drivers:
+    def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
+        """Fill in the decisions x, (learners, n), and the memos."""
+        for k in range(x.shape[0]):
+            p, s = open_own(hyper, k), open_state(states, k)
+            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best), x[k])
+            remember(p, s, memo[k])
+
+    def play_each(hyper, states, x):
+        """Record decisions that were played."""
+        for k in range(x.shape[0]):
+            s = open_state(states, k)
+            s.rounds += 1
+            play(open_own(hyper, k), s, x[k])
+
+    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo):
+        """Learn the outcomes that have arrived."""
+        for k in range(x.shape[0]):
+            if arrived[k]:
+                turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
+                learn(open_own(hyper, k), open_state(states, k), Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+
+    def solve_each(hyper, states, count):
+        """Derive what decisions need."""
+        for k in range(count):
+            solve(open_own(hyper, k), open_state(states, k))
+
+    def index_each(hyper, states, keys, call, rounds, purpose, lines, best, found):
+        """Fill in the index of each arm."""
+        for k in range(found.shape[0]):
+            turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
+            index(open_own(hyper, k), open_state(states, k), turn, found[k])
+
+    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
+        """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
+        p, s = open_own(hyper, 0), open_state(states, 0)
+        for r in range(x.shape[0]):
+            s.rounds += 1
+            play(p, s, x[r])
+            if arrived[r]:
+                turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best)
+                learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo), turn)
+
+    steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
+    if scene is None:
+        return Drivers(*steps, None)
+    open_scene, open_rings = row_opener(scene), row_opener(rings)
+
+    def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, lines, best):
+        """Play a stretch of rounds; a learner stops at an outcome that is not valid, and its `fault` says why."""
+        for k in range(keys.shape[0]):
+            p, s, w, f = open_own(hyper, k), open_state(states, k), open_scene(scenes, k % worlds), open_rings(flights, k)
+            key, mask = keys[k], f.first.shape[0] - 1
+            for r in range(f.delays.shape[0]):
+                t = s.rounds + 1
+                slot = t & mask
+                x, z, y = f.x[slot], f.z[slot], f.y[slot]
+                decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best), x)
+                remember(p, s, f.memo[slot])
+                s.rounds = t
+                play(p, s, x)
+                fill_outcome(r, t, key, w.law, w.concentration, w.columns, w.rewards, w.noise, w.baseline, x, z, y)
+                late = delay_of(x, z, f.delays[r], f.slowest[r], f.silent[r])
+                post(t, late, horizon, f.first, f.last, f.following)
+                played = f.first[slot]
+                f.first[slot] = 0
+                while played != 0:
+                    home = played & mask
+                    x, z, y = f.x[home], f.z[home], f.y[home]
+                    f.fault = fault_of(x, z, y, s.reward_range, t - played, t)
+                    if f.fault != FINE:
+                        break
+                    turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best)
+                    learn(p, s, Lesson(x, z, y, played, f.memo[home]), turn)
+                    solve(p, s)
+                    played = f.following[home]
+                if f.fault != FINE:
+                    break
+
+    return Drivers(*steps, made(play_rounds))

@@ -1,0 +1,231 @@
+"""The base of policies that are written for one learner."""
+
+from abc import abstractmethod
+from collections import namedtuple
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spillover import validate
+from spillover.contracts import CompiledRounds, Policy
+from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.live import LiveCore
+from spillover.core.record import fields_of, table_of
+from spillover.core.use import Use
+from spillover.hyperparameters import check_grid
+from spillover.rng import Rng
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
+
+OPTIONAL = ("note_play", "derive", "remember", "index")
+
+
+class CorePolicy(Policy):
+    """A policy written for one learner: a few small functions without a batch axis, which run everywhere.
+
+    The hyperparameters are the fields of a frozen dataclass. `start` makes the state of a learner, a NamedTuple of arrays
+    and numbers: `rounds`, `n_arms`, `budget` and `reward_range`, and what the policy learns. The functions see one
+    learner: `s.sums` is an array, `s.clock` a number that may be assigned. They change `s` and what they are to fill in,
+    and nothing else.
+
+    With `compiled = True` the same functions are compiled: they use numbers, arrays, NumPy, and functions compiled by
+    Numba. Of `self` they see the fields that are numbers, and `constants`.
+
+    >>> import spillover as sp
+    >>> sp.policies.CTS.compiled
+    True
+    """
+
+    compiled: ClassVar[bool] = False
+    constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
+
+    def start(self, problem: Problem, rng: Rng) -> State:
+        """The state of one learner before the first round; a policy may write `init` instead, for a whole batch."""
+        raise NotImplementedError(f"policy = {self!r}: must implement start(problem, rng)")
+
+    @abstractmethod
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        """Fill in the decision x, (n,), of the coming round; `core.draws` has random numbers for it."""
+
+    @abstractmethod
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        """Learn the outcome of an earlier round: lesson.x, z, y, round and memo."""
+
+    # Optional: methods of the same form.
+    # note_play(self, s, x): a round was played with this decision; s.rounds is its number
+    # derive(self, s): derive what decisions need, after outcomes were learned
+    # remember(self, s, memo): note down what `learn_outcome` will want to know of today, (memos, n)
+    # index(self, s, turn, found): the index of each arm, for explanations
+    note_play: ClassVar[Any] = None
+    derive: ClassVar[Any] = None
+    remember: ClassVar[Any] = None
+    index: ClassVar[Any] = None
+
+    # --- the four functions of all policies, from these -----------------------------------------------------------
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        validate.problem(problem)
+        check_grid(self, batch)
+        rows = list(np.ndindex(batch))
+        made = [self.start(problem_of_row(problem, batch, row), rng.take(row) if batch else rng) for row in rows]
+        return stacked(made, batch)
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        use = Use(self, state)
+        x = np.empty((use.count, use.n), np.bool_)
+        memo = np.zeros((use.count, self.memos, use.n))
+        use.run("decide", *use.turn(rng), x, memo)
+        shape = (*use.batch, use.n)
+        return Choice(x.reshape(shape), memo=memo.reshape(*use.batch, self.memos, use.n) if self.memos else None)
+
+    def played(self, state: State, x: BoolArray) -> State:
+        use = Use(self, state)
+        validate.decision("x", x, (*use.batch, use.n))
+        use.run("play", np.ascontiguousarray(x, np.bool_).reshape(use.count, use.n))
+        return state
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.solve(self.learn(state, feedback, rng))
+
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        use = Use(self, state)
+        shape = (*use.batch, use.n)
+        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
+        lines = (use.flat(part, (use.n,)) for part in feedback[:3])
+        played = use.flat(state.rounds - feedback.age, ())
+        use.run("learn", *use.turn(rng), *lines, played, use.flat(feedback.arrived, ()), use.memos(feedback.memo))
+        return state
+
+    def solve(self, state: State) -> State:
+        if self.derive is not None:
+            use = Use(self, state)
+            use.run("solve", use.count)
+        return state
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        use = Use(self, state)
+        if use.batch or rounds.context is not None or rounds.dose is not None or self.memos:
+            return super().catch_up(state, rounds, first, rng)
+        now = state.rounds + np.arange(1, len(rounds.x) + 1)
+        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
+        key, _, _, _, *room = use.turn(rng)
+        x, z, y = (np.ascontiguousarray(part) for part in rounds[:3])
+        use.run("take_history", key[0], *room, x, z, y, np.asarray(rounds.arrived), np.zeros((0, use.n)))
+        return state
+
+    def indices(self, state: State, rng: Rng) -> Array:
+        """The index of each arm, (*batch, n)."""
+        use = Use(self, state)
+        found = np.empty((use.count, use.n))
+        use.run("index", *use.turn(rng), found)
+        return found.reshape(*use.batch, use.n)
+
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        if not self.compiled:
+            return None
+        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+
+    def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
+        """Play the rounds of a stretch; None if an outcome is not valid."""
+        use = Use(self, state)
+        scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
+        made = drivers(self.functions, use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1))
+        keys, _, _, _, *room = use.turn(rng)
+        worlds = len(scene.columns)
+        tables = table_of(scene, (1,)), worlds, table_of(rings, (1,))
+        made.play_rounds(use.own, use.state, *tables, keys, horizon, *room)
+        return None if rings.fault.any() else state
+
+    def compact(self, state: State) -> LiveCore | None:
+        return LiveCore(self, state) if self.compiled else None
+
+    @property
+    def functions(self) -> Functions:
+        """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
+        found = (getattr(type(self), name) for name in ("decide", "learn_outcome", *OPTIONAL))
+        return Functions(*found)
+
+    def own_numbers(self, batch: Batch) -> Any:
+        """What functions see of `self`, for each learner: a NamedTuple of arrays."""
+        numbers = {f.name: 0 for f in fields(self) if is_number(getattr(self, f.name))}  # type: ignore[arg-type]
+        axes = numbers | dict(self.constants)
+        return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+
+
+@lru_cache
+def own_type(names: tuple[str, ...]) -> Any:
+    return namedtuple("Own", names)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a field is a number, or a grid of them."""
+    return isinstance(value, bool | int | float | np.generic | np.ndarray | list)
+
+
+def spread(value: Any, batch: Batch, axes: int) -> Any:
+    """A number or an array of so many axes, or a grid of them, with one axis for the learners."""
+    given = np.asarray(value)
+    given = given.astype({"b": np.bool_, "i": np.int64}.get(given.dtype.kind, np.float64), copy=False)
+    inside = given.shape[given.ndim - axes :]
+    if given.ndim == axes:  # the same for all
+        return np.broadcast_to(given, (int(np.prod(batch, dtype=int)), *inside))
+    return np.broadcast_to(given, (*batch, *inside)).reshape(-1, *inside)
+
+
+def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
+    """The problem of one learner of a batch."""
+    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (problem.n_arms,)}
+    given = {name: getattr(problem, name) for name in shapes}
+    own = {
+        name: np.broadcast_to(value, (*batch, *shapes[name]))[row] for name, value in given.items() if value is not None
+    }
+    return problem._replace(**own)
+
+
+def stacked(states: list[State], batch: Batch) -> State:
+    """The states of some learners as one, with the axes of the batch in front."""
+    first = states[0]
+    parts = []
+    for at, part in enumerate(first):
+        each = [state[at] for state in states]
+        if isinstance(part, tuple):
+            parts.append(stacked(each, batch))
+        else:
+            parts.append(np.array(each).reshape((*batch, *np.shape(part))))
+    return type(first)(*parts)
+
+
+def scene_of(stretch: Stretch) -> Scene:
+    """What the worlds bring, for the drivers."""
+    course = stretch.course
+    n = course.total.shape[-1]
+    added = course.noise.ndim > 1 or course.baseline.ndim > 1
+    columns = np.ascontiguousarray(np.swapaxes(course.total, -1, -2)).reshape(-1, n, n)
+    worlds, rounds = len(columns), len(stretch.recorded)
+
+    def lines(part: Any, count: int) -> Any:
+        shape = (worlds, count, n)
+        return np.ascontiguousarray(np.broadcast_to(part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part, shape))
+
+    return Scene(
+        np.broadcast_to(np.array([course.law, added]), (worlds, 2)),
+        np.broadcast_to(np.float64(course.concentration), (worlds,)),
+        columns,
+        lines(course.rewards, course.rewards.shape[-2]),
+        lines(course.noise, rounds) if added else np.zeros((worlds, 0, n)),
+        lines(course.baseline, rounds) if added else np.zeros((worlds, 0, n)),
+    )
+
+
+def rings_of(stretch: Stretch, count: int) -> Rings:
+    """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
+    flight, late = stretch.flight, stretch.lateness
+    axes = len(flight.first.shape) - 1
+    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
+    delays = (np.ascontiguousarray(part) for part in late.of_rounds)
+    flat = (part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays))
+    return Rings(*flat, np.zeros(count, np.int64))

@@ -1,0 +1,59 @@
+"""A policy and the state of some learners, as the drivers take them."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spillover.core.driver import Drivers, drivers, plain_drivers
+from spillover.core.record import fields_of, table_of
+from spillover.kernels.drawing import SMALL_BUDGET
+from spillover.rng import Rng
+from spillover.state import map_leaves
+from spillover.types import Batch, State
+
+if TYPE_CHECKING:
+    from spillover.core.policy import CorePolicy
+
+LINES = 4  # of n numbers, to work in
+
+
+class Use:
+    """A policy and the state of some learners, as the drivers take them."""
+
+    def __init__(self, policy: "CorePolicy", state: State) -> None:
+        self.batch: Batch = state.rounds.shape
+        self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
+        own = policy.own_numbers(self.batch)
+        self.plain = not policy.compiled
+        if self.plain:
+            self.drivers: Drivers = plain_drivers(policy.functions)
+            self.own, self.state = own, map_leaves(self.flat_leaf, state)
+        else:
+            self.own_form, self.form = fields_of(own, 1), fields_of(state, len(self.batch))
+            self.drivers = drivers(policy.functions, self.own_form, self.form)
+            self.own, self.state = table_of(own, (1,)), table_of(state, self.batch)
+            self.kept = own  # whose addresses are in the table
+
+    def flat_leaf(self, leaf: Any) -> Any:
+        return leaf.reshape(self.count, *leaf.shape[len(self.batch) :])
+
+    def flat(self, values: Any, shape: tuple[int, ...]) -> Any:
+        """Values of each learner, in one piece, with one axis for the learners."""
+        whole = np.broadcast_to(values, (*self.batch, *shape))
+        return np.ascontiguousarray(whole).reshape(self.count, *shape)
+
+    def turn(self, rng: Rng) -> tuple[Any, ...]:
+        """Streams of random numbers, and room to work in."""
+        keys, call, round, purpose = rng.address()
+        return self.flat(keys, (2,)), call, self.flat(round, ()), purpose, *self.room()
+
+    def room(self) -> tuple[Any, Any]:
+        """Room to work in."""
+        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
+
+    def memos(self, memo: Any) -> Any:
+        lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])
+        return np.zeros(lines) if memo is None else np.ascontiguousarray(memo, float).reshape(lines)
+
+    def run(self, name: str, *given: Any) -> None:
+        getattr(self.drivers, name)(self.own, self.state, *given)
