@@ -30,17 +30,22 @@ from spillover.kernels.quick_compiling import quick_compiling
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 
-# For functions that compiled code calls. Dividing by 0 gives an infinity, as in NumPy.
-inner = njit(error_model="numpy", no_cfunc_wrapper=True, _nrt=True)
+# For functions that compiled code calls, which are compiled into them. Dividing by 0 gives an infinity, as in NumPy.
+INNER = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
+ENTRY = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}  # for those that Python calls
+inner = njit(**INNER, _nrt=False)
 FOREIGN = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"}  # whose version is known
 
 
-def entry(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls: stored on disk, and other threads run beside it."""
-    made = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, _nrt=True)(function)
+def entry(function: Callable[..., Any], *, allocates: bool) -> Any:
+    """Compile a function that Python calls: stored on disk, and other threads run beside it.
+
+    allocates: whether it makes arrays; if not, references to arrays need not be counted, which saves a fifth of the time.
+    """
+    made = njit(**ENTRY, _nrt=allocates)(function)
     folder = cache_folder()
     if folder is not None:
-        made._cache = ContentCache(function)
+        made._cache = ContentCache(function)  # which is where Numba keeps it
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:
@@ -80,7 +85,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self.seen: dict[int, tuple[int, Any]] = {}  # kept, so that no other object gets the same place in memory
-        self.note(numba.__version__, sys.version)
+        self.note(numba.__version__, sys.version, ENTRY)
 
     def note(self, *words: object) -> None:
         self.hash.update("\0".join(map(str, words)).encode() + b"\1")

@@ -15,13 +15,13 @@ from spillover.kernels.drawing import philox, take_top, to_unit
 ONE = np.uint64(1)
 
 
-@njit
+@njit(inline="always")
 def later(turn: Any) -> Any:
     """The turn with other random numbers, for a second use of them in the same decision."""
     return Turn(turn.key, uint64(turn.call) + ONE, turn.round, turn.purpose, turn.lines, turn.best)
 
 
-@njit
+@njit(inline="always")
 def uniform(turn: Any, i: int) -> float:
     """The i-th number of a turn, uniform in [0, 1)."""
     counter = uint64(i // 4 * 4), uint64(turn.call), uint64(turn.round), uint64(turn.purpose)
@@ -29,7 +29,7 @@ def uniform(turn: Any, i: int) -> float:
     return to_unit(words[i % 4])
 
 
-@njit
+@njit(inline="always")
 def choose_top(scores: Any, budget: int, turn: Any, x: Any) -> None:
     """Choose the at most `budget` arms with the highest positive scores; ties are broken at random."""
     call, at_round, purpose = uint64(turn.call), uint64(turn.round), uint64(turn.purpose)

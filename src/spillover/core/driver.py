@@ -6,13 +6,13 @@ together nor on threads.
 """
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import njit, uint64
 
-from spillover.core.compiled import entry, inner
+from spillover.core.compiled import INNER, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
@@ -104,14 +104,20 @@ def as_it_is(function: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def drivers(
-    functions: Functions, own: Fields, state: Fields, scene: Fields | None = None, rings: Fields | None = None
+    functions: Functions,
+    allocates: bool,
+    own: Fields,
+    state: Fields,
+    scene: Fields | None = None,
+    rings: Fields | None = None,
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    scene, rings: of the rounds to be simulated, if there are any.
+    allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
-    made = (inner(each or nothing) for each in functions)
-    return written_once(*made, row_opener(own), row_opener(state), entry, scene, rings)
+    inside = njit(**INNER, _nrt=allocates)
+    made = (inside(each or nothing) for each in functions)
+    return written_once(*made, row_opener(own), row_opener(state), partial(entry, allocates=allocates), scene, rings)
 
 
 @lru_cache(maxsize=256)
@@ -173,32 +179,39 @@ def written_once(  # type: ignore[no-untyped-def]
     def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, lines, best):
         """Play a stretch of rounds; a learner stops at an outcome that is not valid, and its `fault` says why."""
         for k in range(keys.shape[0]):
-            p, s, w, f = open_own(hyper, k), open_state(states, k), open_scene(scenes, k % worlds), open_rings(flights, k)
+            p, s = open_own(hyper, k), open_state(states, k)
+            w, f = open_scene(scenes, k % worlds), open_rings(flights, k)
             key, mask = keys[k], f.first.shape[0] - 1
-            for r in range(f.delays.shape[0]):
+            first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
+            delays, slowest, silent = f.delays, f.slowest, f.silent
+            law, concentration, columns = w.law, w.concentration, w.columns
+            rewards, noise, baseline = w.rewards, w.noise, w.baseline
+            fault = FINE
+            for r in range(delays.shape[0]):
                 t = s.rounds + 1
                 slot = t & mask
-                x, z, y = f.x[slot], f.z[slot], f.y[slot]
+                x, z, y = xs[slot], zs[slot], ys[slot]
                 decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best), x)
-                remember(p, s, f.memo[slot])
+                remember(p, s, memos[slot])
                 s.rounds = t
                 play(p, s, x)
-                fill_outcome(r, t, key, w.law, w.concentration, w.columns, w.rewards, w.noise, w.baseline, x, z, y)
-                late = delay_of(x, z, f.delays[r], f.slowest[r], f.silent[r])
-                post(t, late, horizon, f.first, f.last, f.following)
-                played = f.first[slot]
-                f.first[slot] = 0
+                fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
+                late = delay_of(x, z, delays[r], slowest[r], silent[r])
+                post(t, late, horizon, first, last, following)
+                played = first[slot]
+                first[slot] = 0
                 while played != 0:
                     home = played & mask
-                    x, z, y = f.x[home], f.z[home], f.y[home]
-                    f.fault = fault_of(x, z, y, s.reward_range, t - played, t)
-                    if f.fault != FINE:
+                    x, z, y = xs[home], zs[home], ys[home]
+                    fault = fault_of(x, z, y, s.reward_range, t - played, t)
+                    if fault != FINE:
                         break
                     turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best)
-                    learn(p, s, Lesson(x, z, y, played, f.memo[home]), turn)
+                    learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
                     solve(p, s)
-                    played = f.following[home]
-                if f.fault != FINE:
+                    played = following[home]
+                if fault != FINE:
                     break
+            f.fault = fault
 
     return Drivers(*steps, made(play_rounds))

@@ -39,6 +39,7 @@ class CorePolicy(Policy):
     """
 
     compiled: ClassVar[bool] = False
+    allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
     memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
 
@@ -133,7 +134,9 @@ class CorePolicy(Policy):
         """Play the rounds of a stretch; None if an outcome is not valid."""
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
-        made = drivers(self.functions, use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1))
+        made = drivers(
+            self.functions, self.allocates, use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
+        )
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         tables = table_of(scene, (1,)), worlds, table_of(rings, (1,))

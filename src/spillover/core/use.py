@@ -30,7 +30,7 @@ class Use:
             self.own, self.state = own, map_leaves(self.flat_leaf, state)
         else:
             self.own_form, self.form = fields_of(own, 1), fields_of(state, len(self.batch))
-            self.drivers = drivers(policy.functions, self.own_form, self.form)
+            self.drivers = drivers(policy.functions, policy.allocates, self.own_form, self.form)
             self.own, self.state = table_of(own, (1,)), table_of(state, self.batch)
             self.kept = own  # whose addresses are in the table
 

@@ -42,7 +42,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     pulls,
     regression,
     rewards,
-    rivals,
     rounds,
     rounds_many,
     sets,

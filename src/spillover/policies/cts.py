@@ -1,38 +1,25 @@
 """CTS, combinatorial Thompson sampling (Hüyük and Tekin 2019)."""
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
-from spillover.policies.compiled_rounds import course_for_kernels, played_by
+from spillover import validate
+from spillover.core import Lesson, Turn, choose_top, later, uniform
+from spillover.kernels.laws import fill_betas
+from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one
 from spillover.policies.explanations import scaled_explanation
-from spillover.policies.scale import (
-    Scale,
-    ScaledPolicy,
-    amounts_above_low,
-    initial_scale,
-    ranking,
-    ranking_weights,
-    scale_for_kernels,
-    unit_or_one,
-)
+from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     IntArray,
     Problem,
     Rounds,
-    Stretch,
     Within,
 )
 
@@ -41,6 +28,7 @@ class CTSState(NamedTuple):
     """Beta posteriors of the arms."""
 
     rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
     successes: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 1
     failures: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 0
     scale: Scale
@@ -50,7 +38,7 @@ class CTSState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CTS(ScaledPolicy):
+class CTS(ScaledCorePolicy):
     """Thompson sampling with Beta(1, 1) priors; a reward in [0, 1] becomes a Bernoulli draw when it arrives.
 
     It needs a declared range (`Problem.overall_range`), because past draws cannot be rescaled. It ignores delays: an
@@ -65,6 +53,9 @@ class CTS(ScaledPolicy):
     ValueError: overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled
     """
 
+    compiled = True
+    allocates = False
+
     @property
     def needs_overall_range(self) -> bool:
         return not self.knows_graph
@@ -78,6 +69,7 @@ class CTS(ScaledPolicy):
         line = (*batch, problem.n_arms)
         return CTSState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
             successes=np.ones(line),
             failures=np.ones(line),
             scale=initial_scale(problem, batch, self.knows_graph),
@@ -86,38 +78,24 @@ class CTS(ScaledPolicy):
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
-    def select(self, state: CTSState, rng: Rng) -> Choice:
-        draws = rng.beta(state.successes, state.failures)
-        return Choice(top_arms(ranking(state.weights, state.scale, draws, self.knows_graph), state.budget, rng))
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        fill_betas(s.successes, s.failures, turn.key, turn.call, turn.round, turn.purpose, found)
 
-    def played(self, state: CTSState, x: BoolArray) -> CTSState:
-        validate.decision("x", x, state.weights.shape)
-        return state._replace(rounds=state.rounds + 1)
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores = turn.lines[0]
+        fill_betas(s.successes, s.failures, turn.key, turn.call, turn.round, turn.purpose, scores)
+        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
+        choose_top(scores, s.budget, later(turn), x)
 
-    def update(self, state: CTSState, feedback: Feedback, rng: Rng) -> CTSState:
-        feedback = validate.feedback(
-            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
-        )
-        scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)
-        reward = amount / unit_or_one(scale)[..., None]
-        seen = feedback.x & feedback.arrived[..., None]
-        success = seen & (rng.uniform(reward.shape[-1]) < reward)
-        return state._replace(
-            successes=state.successes + success, failures=state.failures + (seen & ~success), scale=scale
-        )
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        return CompiledRounds(self.play_stretch, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
-
-    def play_stretch(self, state: CTSState, stretch: Stretch, rng: Rng) -> CTSState | None:
-        scale = scale_for_kernels(state, state.weights, self.knows_graph, rng)
-        counts = state.successes, state.failures
-        played = played_by(kernels.play_cts, *counts, *scale, *course_for_kernels(stretch))
-        if played is None:
-            return None
-        rounds = state.rounds + len(stretch.recorded)
-        return state._replace(rounds=rounds, scale=state.scale._replace(unit=played[0]))
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        rewards, observed = turn.lines[0], lesson.z if self.knows_graph else lesson.y
+        scale = s.scale
+        scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, rewards)
+        for i in range(lesson.x.shape[0]):
+            if lesson.x[i]:
+                success = uniform(turn, i) < rewards[i] / unit_or_one(scale.unit)
+                s.successes[i] += success
+                s.failures[i] += not success
 
     def explain(self, state: CTSState, rng: Rng) -> Explanation:
         """The index is the draw."""
@@ -129,8 +107,6 @@ class CTS(ScaledPolicy):
             mean=np.where(count > 0, state.successes / (state.successes + state.failures), np.nan),
             count=count,
             clock=state.rounds,
-            index=rng.beta(state.successes, state.failures),
+            index=self.indices(state, rng),
         )
 
-
-AS_COMPILED = methods_of(CTS, ROUND)

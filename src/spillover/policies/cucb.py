@@ -106,7 +106,12 @@ class CUCB(ScaledCorePolicy):
 
     discount = 1.0  # a field of DiscountedCUCB
     compiled = True
-    constants = {"discount": 0, "powers": 1, "growths": 1}
+    allocates = False
+    constants = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
+
+    @property
+    def log_discount(self) -> Any:
+        return np.log(self.discount)
 
     @cached_property
     def powers(self) -> Array:
@@ -140,7 +145,7 @@ class CUCB(ScaledCorePolicy):
         s.scale.unit = amounts_above_low(observed, lesson.x, s.scale.low, s.scale.unit, s.scale.declared, amounts)
         known = s.averages
         add_rewards(
-            known.sums, known.counts, known.stamps, lesson.x, amounts, lesson.round, math.log(self.discount), self.powers
+            known.sums, known.counts, known.stamps, lesson.x, amounts, lesson.round, self.log_discount, self.powers
         )
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
@@ -152,7 +157,7 @@ def fill_index(p: Any, s: Any, found: Any) -> None:
     """min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed."""
     known, clock = s.averages, p.discount * s.clock + 1.0
     upper_bounds(
-        known.sums, known.counts, known.stamps, s.rounds, clock, math.log(p.discount), WIDTH, unit_of(s.scale.unit), CAP,
+        known.sums, known.counts, known.stamps, s.rounds, clock, p.log_discount, WIDTH, unit_of(s.scale.unit), CAP,
         1.0, p.growths, found,
     )  # fmt: skip
 
