@@ -139,7 +139,7 @@ class CorePolicy(Policy):
         )
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
-        tables = table_of(scene, (1,)), worlds, table_of(rings, (1,))
+        tables = table_of(scene, 1), worlds, table_of(rings, 1)
         made.play_rounds(use.own, use.state, *tables, keys, horizon, *room)
         return None if rings.fault.any() else state
 

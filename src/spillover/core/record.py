@@ -60,20 +60,22 @@ def fields_of(arrays: Any, batch: int) -> Fields:
     return Fields(tuple(arrays._fields), tuple(parts))
 
 
-def table_of(arrays: Any, batch: tuple[int, ...]) -> NDArray[np.int64]:
+def table_of(arrays: Any, batch: int) -> NDArray[np.int64]:
     """The addresses of all arrays, for compiled code; the arrays must outlive it."""
     words: list[int] = []
-    add_words(words, arrays, len(batch))
+    add_words(words, arrays, batch)
     return np.array(words, np.int64)
 
 
 def add_words(words: list[int], arrays: Any, batch: int) -> None:
-    for part in arrays:
+    for name, part in zip(arrays._fields, arrays, strict=True):
         if isinstance(part, tuple):
             add_words(words, part, batch)
-        else:
-            row = part.strides[batch - 1] if batch else 0
-            words += (part.__array_interface__["data"][0], row, *part.shape[batch:])
+            continue
+        if not isinstance(part, np.ndarray) or not (part.flags.c_contiguous or (batch == 1 and part.strides[0] == 0)):
+            raise TypeError(f"{name} = {type(part).__name__}: must be an array in one piece (C-contiguous)")
+        row = part.strides[batch - 1] if batch else 0
+        words += (part.__array_interface__["data"][0], row, *part.shape[batch:])
 
 
 class Row:

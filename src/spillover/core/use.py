@@ -31,7 +31,7 @@ class Use:
         else:
             self.own_form, self.form = fields_of(own, 1), fields_of(state, len(self.batch))
             self.drivers = drivers(policy.functions, policy.allocates, self.own_form, self.form)
-            self.own, self.state = table_of(own, (1,)), table_of(state, self.batch)
+            self.own, self.state = table_of(own, 1), table_of(state, len(self.batch))
             self.kept = own  # whose addresses are in the table
 
     def flat_leaf(self, leaf: Any) -> Any:

@@ -59,7 +59,7 @@ def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:
     if given is None:
         return Scale(np.zeros(batch), np.zeros(batch), np.zeros(batch, np.bool_))
     pairs = validate.spread(name, given, (*batch, 2))
-    return Scale(pairs[..., 0].copy(), pairs[..., 1] - pairs[..., 0], np.ones(batch, np.bool_))
+    return Scale(pairs[..., 0].copy(), np.asarray(pairs[..., 1] - pairs[..., 0]), np.ones(batch, np.bool_))
 
 
 def amounts_above_low(scale: Scale, feedback: Feedback, knows_graph: bool) -> tuple[Scale, Array]:
