@@ -37,12 +37,9 @@ inner = njit(**INNER, _nrt=False)
 FOREIGN = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"}  # whose version is known
 
 
-def entry(function: Callable[..., Any], *, allocates: bool) -> Any:
-    """Compile a function that Python calls: stored on disk, and other threads run beside it.
-
-    allocates: whether it makes arrays; if not, references to arrays need not be counted, which saves a fifth of the time.
-    """
-    made = njit(**ENTRY, _nrt=allocates)(function)
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls: stored on disk, and other threads run beside it."""
+    made = njit(**ENTRY)(function)
     folder = cache_folder()
     if folder is not None:
         made._cache = ContentCache(function)  # which is where Numba keeps it

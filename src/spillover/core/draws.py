@@ -18,7 +18,7 @@ ONE = np.uint64(1)
 @njit(inline="always")
 def later(turn: Any) -> Any:
     """The turn with other random numbers, for a second use of them in the same decision."""
-    return Turn(turn.key, uint64(turn.call) + ONE, turn.round, turn.purpose, turn.lines, turn.best)
+    return Turn(turn.key, uint64(turn.call) + ONE, turn.round, turn.purpose, turn.lines, turn.best, turn.room)
 
 
 @njit(inline="always")

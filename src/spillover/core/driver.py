@@ -6,7 +6,7 @@ together nor on threads.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ class Turn(NamedTuple):
     purpose: Any
     lines: Any  # (4, n): room to work in
     best: Any  # room for the highest scores
+    room: Any  # what `prepare` made, for as long as the same learner has its turns
 
 
 class Lesson(NamedTuple):
@@ -53,6 +54,8 @@ class Functions(NamedTuple):
     derive: Callable[..., None] | None = None
     remember: Callable[..., None] | None = None
     index: Callable[..., None] | None = None
+    prepare: Callable[..., Any] | None = None
+    show: Callable[..., None] | None = None
 
 
 class Drivers(NamedTuple):
@@ -94,6 +97,9 @@ class Rings(NamedTuple):
     fault: Any  # (learners,): the first thing wrong with an outcome
 
 
+PREPARE = Functions._fields.index("prepare")
+
+
 def nothing(*given):  # type: ignore[no-untyped-def]
     """Stand for a function that a policy leaves out."""
 
@@ -116,24 +122,26 @@ def drivers(
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
     inside = njit(**INNER, _nrt=allocates)
-    made = (inside(each or nothing) for each in functions)
-    return written_once(*made, row_opener(own), row_opener(state), partial(entry, allocates=allocates), scene, rings)
+    made = [inside(each or nothing) for each in functions]
+    made[PREPARE] = njit(**INNER, _nrt=True)(functions.prepare or nothing)
+    apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
+    return written_once(*made, row_opener(own), row_opener(state), entry, apart, scene, rings)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
-    return written_once(*(each or nothing for each in functions), Row, Row, as_it_is, None, None)
+    return written_once(*(each or nothing for each in functions), Row, Row, as_it_is, as_it_is, None, None)
 
 
 def written_once(  # type: ignore[no-untyped-def]
-    decide, learn, play, solve, remember, index, open_own, open_state, made, scene, rings
+    decide, learn, play, solve, remember, index, prepare, show, open_own, open_state, made, one_by_one, scene, rings
 ) -> Drivers:
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
         for k in range(x.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
-            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best), x[k])
+            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), x[k])
             remember(p, s, memo[k])
 
     def play_each(hyper, states, x):
@@ -143,32 +151,37 @@ def written_once(  # type: ignore[no-untyped-def]
             s.rounds += 1
             play(open_own(hyper, k), s, x[k])
 
-    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo):
-        """Learn the outcomes that have arrived."""
+    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, solving):
+        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
-                turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
-                learn(open_own(hyper, k), open_state(states, k), Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                p, s = open_own(hyper, k), open_state(states, k)
+                turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
+                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                if solving:
+                    solve(p, s, turn)
 
-    def solve_each(hyper, states, count):
+    def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need."""
-        for k in range(count):
-            solve(open_own(hyper, k), open_state(states, k))
+        for k in range(keys.shape[0]):
+            p, s = open_own(hyper, k), open_state(states, k)
+            solve(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
 
     def index_each(hyper, states, keys, call, rounds, purpose, lines, best, found):
         """Fill in the index of each arm."""
         for k in range(found.shape[0]):
-            turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
-            index(open_own(hyper, k), open_state(states, k), turn, found[k])
+            p, s = open_own(hyper, k), open_state(states, k)
+            index(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), found[k])
 
     def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
+        room = prepare(p, s)
         for r in range(x.shape[0]):
             s.rounds += 1
             play(p, s, x[r])
             if arrived[r]:
-                turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best)
+                turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
                 learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo), turn)
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
@@ -176,42 +189,45 @@ def written_once(  # type: ignore[no-untyped-def]
         return Drivers(*steps, None)
     open_scene, open_rings = row_opener(scene), row_opener(rings)
 
-    def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, lines, best):
+    @one_by_one
+    def play_learner(p, s, w, f, key, horizon, recorded, snapshots, lines, best, room):
+        first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
+        delays, slowest, silent, mask = f.delays, f.slowest, f.silent, f.first.shape[0] - 1
+        law, concentration, columns = w.law, w.concentration, w.columns
+        rewards, noise, baseline = w.rewards, w.noise, w.baseline
+        for r in range(delays.shape[0]):
+            t = s.rounds + 1
+            slot = t & mask
+            x, z, y = xs[slot], zs[slot], ys[slot]
+            decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room), x)
+            remember(p, s, memos[slot])
+            s.rounds = t
+            play(p, s, x)
+            fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
+            post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
+            played = first[slot]
+            first[slot] = 0
+            while played != 0:
+                home = played & mask
+                x, z, y = xs[home], zs[home], ys[home]
+                fault = fault_of(x, z, y, s.reward_range, t - played, t)
+                if fault != FINE:
+                    return fault
+                turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
+                learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
+                solve(p, s, turn)
+                played = following[home]
+            if recorded[r] >= 0:
+                show(p, s, snapshots[recorded[r]])
+        return FINE
+
+    def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, recorded, snapshots, lines, best):
         """Play a stretch of rounds; a learner stops at an outcome that is not valid, and its `fault` says why."""
         for k in range(keys.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
             w, f = open_scene(scenes, k % worlds), open_rings(flights, k)
-            key, mask = keys[k], f.first.shape[0] - 1
-            first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
-            delays, slowest, silent = f.delays, f.slowest, f.silent
-            law, concentration, columns = w.law, w.concentration, w.columns
-            rewards, noise, baseline = w.rewards, w.noise, w.baseline
-            fault = FINE
-            for r in range(delays.shape[0]):
-                t = s.rounds + 1
-                slot = t & mask
-                x, z, y = xs[slot], zs[slot], ys[slot]
-                decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best), x)
-                remember(p, s, memos[slot])
-                s.rounds = t
-                play(p, s, x)
-                fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
-                late = delay_of(x, z, delays[r], slowest[r], silent[r])
-                post(t, late, horizon, first, last, following)
-                played = first[slot]
-                first[slot] = 0
-                while played != 0:
-                    home = played & mask
-                    x, z, y = xs[home], zs[home], ys[home]
-                    fault = fault_of(x, z, y, s.reward_range, t - played, t)
-                    if fault != FINE:
-                        break
-                    turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best)
-                    learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
-                    solve(p, s)
-                    played = following[home]
-                if fault != FINE:
-                    break
-            f.fault = fault
+            f.fault = play_learner(
+                p, s, w, f, keys[k], horizon, recorded, snapshots[k], lines, best, prepare(p, s)
+            )
 
     return Drivers(*steps, made(play_rounds))

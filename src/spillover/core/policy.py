@@ -10,16 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import CompiledRounds, Policy
+from spillover.contracts import ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use
 from spillover.hyperparameters import check_grid
-from spillover.rng import Rng
+from spillover.rng import Purpose, Rng
+from spillover.state import leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
 
-OPTIONAL = ("note_play", "derive", "remember", "index")
+MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
+OPTIONAL = ("note_play", "derive", "remember", "index", "prepare", "show")
 
 
 class CorePolicy(Policy):
@@ -57,13 +59,17 @@ class CorePolicy(Policy):
 
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
-    # derive(self, s): derive what decisions need, after outcomes were learned
+    # derive(self, s, turn): derive what decisions need, after outcomes were learned
     # remember(self, s, memo): note down what `learn_outcome` will want to know of today, (memos, n)
     # index(self, s, turn, found): the index of each arm, for explanations
+    # prepare(self, s): make room to work in, a tuple of arrays, which is `turn.room` for a number of turns
+    # show(self, s, adjacency): fill in the estimated graph, (n, n), if the policy learns one
     note_play: ClassVar[Any] = None
     derive: ClassVar[Any] = None
     remember: ClassVar[Any] = None
     index: ClassVar[Any] = None
+    prepare: ClassVar[Any] = None
+    show: ClassVar[Any] = None
 
     # --- the four functions of all policies, from these -----------------------------------------------------------
 
@@ -97,13 +103,14 @@ class CorePolicy(Policy):
         feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
-        use.run("learn", *use.turn(rng), *lines, played, use.flat(feedback.arrived, ()), use.memos(feedback.memo))
+        arrived, memo = use.flat(feedback.arrived, ()), use.memos(feedback.memo)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
         return state
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
             use = Use(self, state)
-            use.run("solve", use.count)
+            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
@@ -126,7 +133,7 @@ class CorePolicy(Policy):
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
-        if not self.compiled:
+        if not self.runs_compiled:
             return None
         return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
 
@@ -139,12 +146,21 @@ class CorePolicy(Policy):
         )
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
+        snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
         tables = table_of(scene, 1), worlds, table_of(rings, 1)
-        made.play_rounds(use.own, use.state, *tables, keys, horizon, *room)
+        made.play_rounds(
+            use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room
+        )
         return None if rings.fault.any() else state
 
     def compact(self, state: State) -> LiveCore | None:
-        return LiveCore(self, state) if self.compiled else None
+        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
+        return LiveCore(self, state) if self.runs_compiled and small else None
+
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
+        return self.compiled and unchanged(self, WITH_BATCH_AXIS)
 
     @property
     def functions(self) -> Functions:
@@ -157,6 +173,9 @@ class CorePolicy(Policy):
         numbers = {f.name: 0 for f in fields(self) if is_number(getattr(self, f.name))}  # type: ignore[arg-type]
         axes = numbers | dict(self.constants)
         return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+
+
+WITH_BATCH_AXIS = methods_of(CorePolicy, ROUND)
 
 
 @lru_cache

@@ -104,12 +104,11 @@ def date_of(played, now, assumed):
 
 
 @njit(inline="always")
-def take_snapshot(adjacency, at, snapshots):
-    """Copy the graph to the `at`-th snapshot; to none if it is negative."""
-    if at >= 0:
-        for i in range(adjacency.shape[0]):
-            for j in range(adjacency.shape[1]):
-                snapshots[at, i, j] = adjacency[i, j]
+def take_snapshot(adjacency, found):
+    """Copy the graph."""
+    for i in range(adjacency.shape[0]):
+        for j in range(adjacency.shape[1]):
+            found[i, j] = adjacency[i, j]
 
 
 @gufunc(

@@ -1,5 +1,6 @@
 """Discounted averages of the arms' rewards, and the upper confidence index from them; a discount of 1 is none."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,11 @@ def upper_index(
     reward_range: that of mean / unit. An arm is forgotten if its bonus is a million times as wide.
     """
     return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap, reward_range))
+
+
+def log_of(discount: Any) -> Array:
+    """The logarithm of a discount, or of a grid of them, with the same bits on every processor."""
+    return np.array([math.log(each) for each in np.ravel(discount)]).reshape(np.shape(discount))
 
 
 def means(known: Averages) -> Array:

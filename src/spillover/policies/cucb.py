@@ -10,7 +10,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
+from spillover.policies.averages import Averages, counts_now, empty_averages, learn, log_of, means
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one as unit_of
 from spillover.policies.explanations import scaled_explanation
@@ -109,9 +109,9 @@ class CUCB(ScaledCorePolicy):
     allocates = False
     constants = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
 
-    @property
+    @cached_property
     def log_discount(self) -> Any:
-        return np.log(self.discount)
+        return log_of(self.discount)
 
     @cached_property
     def powers(self) -> Array:
