@@ -16,7 +16,7 @@ from spillover.core.compiled import INNER, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
-from spillover.kernels.world import FINE, fault_of
+from spillover.kernels.world import FINE, fault_of, is_fine
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
@@ -210,9 +210,8 @@ def written_once(  # type: ignore[no-untyped-def]
             while played != 0:
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
-                fault = fault_of(x, z, y, s.reward_range, t - played, t)
-                if fault != FINE:
-                    return fault
+                if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
+                    return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
                 learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
                 solve(p, s, turn)
