@@ -10,9 +10,9 @@ from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import uint64
 
-from spillover.core.compiled import INNER, entry
+from spillover.core.compiled import compiled_part, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
@@ -24,7 +24,12 @@ FIRST_CALL: Final = np.uint64(0)
 
 
 class Turn(NamedTuple):
-    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`."""
+    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`.
+
+    >>> import spillover as sp
+    >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16))
+    """
 
     key: Any  # (2,): of the learner
     call: Any  # how many times numbers were drawn before
@@ -35,7 +40,12 @@ class Turn(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """The outcome of a round that was played."""
+    """The outcome of a round that was played.
+
+    >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
+    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2))).y
+    array([0.5, 0.1])
+    """
 
     x: Any  # (n,): the decision
     z: Any  # (n,): rewards of the chosen arms
@@ -52,7 +62,7 @@ class Functions(NamedTuple):
     note_play: Callable[..., None] | None = None
     derive: Callable[..., None] | None = None
     remember: Callable[..., None] | None = None
-    index: Callable[..., None] | None = None
+    fill_index: Callable[..., None] | None = None
 
 
 class Drivers(NamedTuple):
@@ -94,7 +104,7 @@ class Rings(NamedTuple):
     fault: Any  # (learners,): the first thing wrong with an outcome
 
 
-def nothing(*given):  # type: ignore[no-untyped-def]
+def nothing(*given):
     """Stand for a function that a policy leaves out."""
 
 
@@ -115,24 +125,25 @@ def drivers(
 
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
-    inside = njit(**INNER, _nrt=allocates)
-    made = (inside(each or nothing) for each in functions)
-    return written_once(*made, row_opener(own), row_opener(state), partial(entry, allocates=allocates), scene, rings)
+    made = [compiled_part(name, each or nothing, allocates=allocates) for name, each in functions._asdict().items()]
+    openers = row_opener(own, fixed=True), row_opener(state)
+    return written_once(made, *openers, partial(entry, allocates=allocates), scene, rings)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
-    return written_once(*(each or nothing for each in functions), Row, Row, as_it_is, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, None, None)
 
 
-def written_once(  # type: ignore[no-untyped-def]
-    decide, learn, play, solve, remember, index, open_own, open_state, made, scene, rings
-) -> Drivers:
+def written_once(parts: list[Any], open_own: Any, open_state: Any, made: Any, scene: Any, rings: Any) -> Drivers:
+    decide, learn, play, solve, remember, index = parts
+
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
         for k in range(x.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
+            x[k] = False
             decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best), x[k])
             remember(p, s, memo[k])
 
@@ -173,7 +184,7 @@ def written_once(  # type: ignore[no-untyped-def]
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
     if scene is None:
-        return Drivers(*steps, None)
+        return Drivers._make([*steps, None])
     open_scene, open_rings = row_opener(scene), row_opener(rings)
 
     def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, lines, best):
@@ -191,6 +202,8 @@ def written_once(  # type: ignore[no-untyped-def]
                 t = s.rounds + 1
                 slot = t & mask
                 x, z, y = xs[slot], zs[slot], ys[slot]
+                x[:] = False
+                memos[slot] = 0.0
                 decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best), x)
                 remember(p, s, memos[slot])
                 s.rounds = t
@@ -214,4 +227,4 @@ def written_once(  # type: ignore[no-untyped-def]
                     break
             f.fault = fault
 
-    return Drivers(*steps, made(play_rounds))
+    return Drivers._make([*steps, made(play_rounds)])

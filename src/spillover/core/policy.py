@@ -1,5 +1,6 @@
 """The base of policies that are written for one learner."""
 
+import math
 from abc import abstractmethod
 from collections import namedtuple
 from collections.abc import Mapping
@@ -10,28 +11,30 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import CompiledRounds, Policy
+from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use
 from spillover.hyperparameters import check_grid
 from spillover.rng import Rng
+from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
 
-OPTIONAL = ("note_play", "derive", "remember", "index")
+KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
 
 
 class CorePolicy(Policy):
     """A policy written for one learner: a few small functions without a batch axis, which run everywhere.
 
-    The hyperparameters are the fields of a frozen dataclass. `start` makes the state of a learner, a NamedTuple of arrays
-    and numbers: `rounds`, `n_arms`, `budget` and `reward_range`, and what the policy learns. The functions see one
-    learner: `s.sums` is an array, `s.clock` a number that may be assigned. They change `s` and what they are to fill in,
-    and nothing else.
+    The hyperparameters are the fields of a frozen dataclass. `start` makes the state of a learner, a NamedTuple of
+    arrays and numbers: `rounds`, `n_arms`, `budget` and `reward_range`, and what the policy learns. The functions see
+    one learner: `s.sums` is an array, `s.clock` a number that may be assigned. `decide`, `remember` and `index` fill
+    in what they are given, the others change `s`; nothing else may be changed.
 
-    With `compiled = True` the same functions are compiled: they use numbers, arrays, NumPy, and functions compiled by
-    Numba. Of `self` they see the fields that are numbers, and `constants`.
+    With `compiled = True` the same functions are compiled: they use numbers, arrays, NumPy, and functions decorated by
+    `inner`, or compiled by Numba. Of `self` they see the fields that are numbers, and `constants`. Compiled code does
+    not check that the index of an array is within its bounds: try a policy uncompiled first.
 
     >>> import spillover as sp
     >>> sp.policies.CTS.compiled
@@ -49,7 +52,7 @@ class CorePolicy(Policy):
 
     @abstractmethod
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        """Fill in the decision x, (n,), of the coming round; `core.draws` has random numbers for it."""
+        """Set the arms to play in the coming round in x, (n,), which is all False; `core.draws` has random numbers."""
 
     @abstractmethod
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
@@ -83,9 +86,10 @@ class CorePolicy(Policy):
         return Choice(x.reshape(shape), memo=memo.reshape(*use.batch, self.memos, use.n) if self.memos else None)
 
     def played(self, state: State, x: BoolArray) -> State:
+        state = copy_state(state)  # as only `update` may rewrite the state that it is given
         use = Use(self, state)
-        validate.decision("x", x, (*use.batch, use.n))
-        use.run("play", np.ascontiguousarray(x, np.bool_).reshape(use.count, use.n))
+        given = validate.decision("x", x, (*use.batch, use.n))
+        use.run("play", np.ascontiguousarray(given).reshape(use.count, use.n))
         return state
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
@@ -108,7 +112,8 @@ class CorePolicy(Policy):
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
         use = Use(self, state)
-        if use.batch or rounds.context is not None or rounds.dose is not None or self.memos:
+        other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
+        if use.batch or other:
             return super().catch_up(state, rounds, first, rng)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
@@ -119,24 +124,24 @@ class CorePolicy(Policy):
 
     def indices(self, state: State, rng: Rng) -> Array:
         """The index of each arm, (*batch, n)."""
+        if self.index is None:
+            raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
         use = Use(self, state)
-        found = np.empty((use.count, use.n))
+        found = np.zeros((use.count, use.n))
         use.run("index", *use.turn(rng), found)
         return found.reshape(*use.batch, use.n)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
-        if not self.compiled:
-            return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+        form = CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+        return form if self.compiled and unchanged(self, AS_COMPILED) else None
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
-        made = drivers(
-            self.functions, self.allocates, use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        )
+        forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
+        made = drivers(self.functions, self.allocates, *forms)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         tables = table_of(scene, 1), worlds, table_of(rings, 1)
@@ -144,12 +149,13 @@ class CorePolicy(Policy):
         return None if rings.fault.any() else state
 
     def compact(self, state: State) -> LiveCore | None:
-        return LiveCore(self, state) if self.compiled else None
+        return LiveCore(self, state) if self.compiled and unchanged(self, AS_COMPILED) else None
 
     @property
     def functions(self) -> Functions:
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
-        found = (getattr(type(self), name) for name in ("decide", "learn_outcome", *OPTIONAL))
+        kind = type(self)
+        found = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
         return Functions(*found)
 
     def own_numbers(self, batch: Batch) -> Any:
@@ -157,6 +163,10 @@ class CorePolicy(Policy):
         numbers = {f.name: 0 for f in fields(self) if is_number(getattr(self, f.name))}  # type: ignore[arg-type]
         axes = numbers | dict(self.constants)
         return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+
+
+AS_COMPILED = methods_of(CorePolicy, ROUND)
+LEARNING = methods_of(CorePolicy, HISTORY)
 
 
 @lru_cache
@@ -170,13 +180,15 @@ def is_number(value: Any) -> bool:
 
 
 def spread(value: Any, batch: Batch, axes: int) -> Any:
-    """A number or an array of so many axes, or a grid of them, with one axis for the learners."""
-    given = np.asarray(value)
-    given = given.astype({"b": np.bool_, "i": np.int64}.get(given.dtype.kind, np.float64), copy=False)
+    """A number or an array of so many axes, or a grid of them, with one axis for the learners; it is read-only."""
+    given: Any = np.asarray(value)
+    given = np.ascontiguousarray(given, KINDS.get(given.dtype.kind, np.float64)).reshape(given.shape)
     inside = given.shape[given.ndim - axes :]
     if given.ndim == axes:  # the same for all
-        return np.broadcast_to(given, (int(np.prod(batch, dtype=int)), *inside))
-    return np.broadcast_to(given, (*batch, *inside)).reshape(-1, *inside)
+        return np.broadcast_to(given, (math.prod(batch), *inside))
+    whole: Any = np.ascontiguousarray(np.broadcast_to(given, (*batch, *inside))).reshape(-1, *inside)
+    whole.flags.writeable = False
+    return whole
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
@@ -211,8 +223,8 @@ def scene_of(stretch: Stretch) -> Scene:
     worlds, rounds = len(columns), len(stretch.recorded)
 
     def lines(part: Any, count: int) -> Any:
-        shape = (worlds, count, n)
-        return np.ascontiguousarray(np.broadcast_to(part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part, shape))
+        of_worlds = part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part
+        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, n)))
 
     return Scene(
         np.broadcast_to(np.array([course.law, added]), (worlds, 2)),
@@ -230,5 +242,5 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     axes = len(flight.first.shape) - 1
     rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
     delays = (np.ascontiguousarray(part) for part in late.of_rounds)
-    flat = (part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays))
-    return Rings(*flat, np.zeros(count, np.int64))
+    flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
+    return Rings._make([*flat, np.zeros(count, np.int64)])

@@ -8,19 +8,51 @@ from spillover.core.driver import Drivers, drivers, plain_drivers
 from spillover.core.record import fields_of, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
-from spillover.state import map_leaves
+from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
 
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
 LINES = 4  # of n numbers, to work in
+REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
+ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
+
+
+def check_state(policy: str, state: State) -> None:
+    """Check what the drivers rely on: compiled code sees nothing but addresses."""
+    fields = getattr(state, "_fields", ())
+    missing = [name for name in REQUIRED if name not in fields]
+    if missing:
+        raise ValueError(f"fields of the state of {policy} = {fields}: must include {', '.join(missing)}")
+    batch = np.shape(state.rounds)
+    check_arrays(policy, state, batch)
+    forms = [(np.int64, batch)] * 3 + [(np.float64, (*batch, 2))]
+    for name, (kind, shape) in zip(REQUIRED, forms, strict=True):
+        part = getattr(state, name)
+        if (part.dtype, part.shape) != (kind, shape):
+            raise ValueError(f"{name} in the state of {policy} = {part!r}: must be {kind.__name__} of shape {shape}")
+
+
+def check_arrays(policy: str, arrays: Any, batch: Batch, path: str = "") -> None:
+    for name, part in zip(arrays._fields, arrays, strict=True):
+        if isinstance(part, tuple) and hasattr(part, "_fields"):
+            check_arrays(policy, part, batch, f"{path}{name}.")
+        elif not (
+            isinstance(part, np.ndarray)
+            and part.flags.carray
+            and part.dtype.kind in NUMBERS
+            and part.dtype.isnative
+            and part.shape[: len(batch)] == batch
+        ):
+            raise ValueError(f"{path}{name} in the state of {policy} = {part!r}: must be {ARRAYS.format(batch=batch)}")
 
 
 class Use:
     """A policy and the state of some learners, as the drivers take them."""
 
     def __init__(self, policy: "CorePolicy", state: State) -> None:
+        check_state(type(policy).__name__, state)
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         own = policy.own_numbers(self.batch)
