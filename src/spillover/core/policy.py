@@ -15,7 +15,7 @@ from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
-from spillover.core.use import Use
+from spillover.core.use import Use, in_one_piece
 from spillover.hyperparameters import check_grid
 from spillover.rng import Rng
 from spillover.state import copy_state
@@ -89,7 +89,7 @@ class CorePolicy(Policy):
         state = copy_state(state)  # as only `update` may rewrite the state that it is given
         use = Use(self, state)
         given = validate.decision("x", x, (*use.batch, use.n))
-        use.run("play", np.ascontiguousarray(given).reshape(use.count, use.n))
+        use.run("play", use.flat(given, (use.n,)))
         return state
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
@@ -118,8 +118,8 @@ class CorePolicy(Policy):
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
-        x, z, y = (np.ascontiguousarray(part) for part in rounds[:3])
-        use.run("take_history", key[0], *room, x, z, y, np.asarray(rounds.arrived), np.zeros((0, use.n)))
+        x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
+        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)))
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:

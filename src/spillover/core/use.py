@@ -48,6 +48,12 @@ def check_arrays(policy: str, arrays: Any, batch: Batch, path: str = "") -> None
             raise ValueError(f"{path}{name} in the state of {policy} = {part!r}: must be {ARRAYS.format(batch=batch)}")
 
 
+def in_one_piece(values: Any) -> Any:
+    """An array that can be written, in one piece: for others the drivers would be compiled again."""
+    given = np.asarray(values)
+    return given if given.flags.carray else given.copy()
+
+
 class Use:
     """A policy and the state of some learners, as the drivers take them."""
 
@@ -71,8 +77,9 @@ class Use:
 
     def flat(self, values: Any, shape: tuple[int, ...]) -> Any:
         """Values of each learner, in one piece, with one axis for the learners."""
-        whole = np.broadcast_to(values, (*self.batch, *shape))
-        return np.ascontiguousarray(whole).reshape(self.count, *shape)
+        full = (*self.batch, *shape)
+        given = values if np.shape(values) == full else np.broadcast_to(values, full)
+        return in_one_piece(given).reshape(self.count, *shape)
 
     def turn(self, rng: Rng) -> tuple[Any, ...]:
         """Streams of random numbers, and room to work in."""
@@ -85,7 +92,7 @@ class Use:
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])
-        return np.zeros(lines) if memo is None else np.ascontiguousarray(memo, float).reshape(lines)
+        return np.zeros(lines) if memo is None else in_one_piece(memo).reshape(lines)
 
     def run(self, name: str, *given: Any) -> None:
         getattr(self.drivers, name)(self.own, self.state, *given)
