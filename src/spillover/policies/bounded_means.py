@@ -42,6 +42,7 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
 
     compiled = True
     allocates = False
+    unchanged_by_play = ("graph", "plan", "averages")
     constants = {
         **{"discount": 0, "log_discount": 0, "powers": 1, "growths": 1},
         **{"bonus_width": 0, "bonus_unit": 0, "rules": 1},
@@ -206,7 +207,7 @@ def functions_of_means(pending: bool, learns: bool) -> Functions:
                 for j in range(adjacency.shape[1]):
                     adjacency[i, j] = 0.0
 
-        return Functions(decide, learn_outcome, note_play, index=index, show=show_nothing)
+        return Functions(decide, learn_outcome, note_play, fill_index=index, show=show_nothing)
 
     def derive(self: Any, s: Any, turn: Any) -> None:
         if is_spent(turn.room):
@@ -222,4 +223,4 @@ def functions_of_means(pending: bool, learns: bool) -> Functions:
     def show(self: Any, s: Any, adjacency: Any) -> None:
         take_snapshot(s.graph.adjacency, adjacency)
 
-    return Functions(decide, learn_outcome, note_play, derive, index=index, prepare=prepare, show=show)
+    return Functions(decide, learn_outcome, note_play, derive, fill_index=index, prepare=prepare, show=show)
