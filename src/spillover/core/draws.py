@@ -22,7 +22,7 @@ def number_at(key: Any, call: Any, at_round: Any, purpose: Any, i: Any) -> Any:
 
 
 draw_number = entry(number_at)
-draw_top = entry(take_top.py_func, allocates=False)
+draw_top = entry(take_top.py_func)
 
 
 @inner

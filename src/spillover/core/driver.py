@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import njit, uint64
 
-from spillover.core.compiled import compiled_part, entry
+from spillover.core.compiled import INNER, compiled_part, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
