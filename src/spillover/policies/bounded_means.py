@@ -1,9 +1,10 @@
 """The base of NDC-SEM and SEM-UCB: means with an exploration bonus on a graph, written for one learner."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
     compiled = True
     allocates = False
     unchanged_by_play = ("graph", "plan", "averages")
-    constants = {
+    constants: ClassVar[Mapping[str, int]] = {
         **{"discount": 0, "log_discount": 0, "powers": 1, "growths": 1},
         **{"bonus_width": 0, "bonus_unit": 0, "rules": 1},
     }
@@ -97,7 +98,9 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
     def functions(self) -> Functions:
         """Those of a policy with such a bonus and graph, or of a subclass that has its own."""
         made = functions_of_means(self.bonus.pending, self.graph.fuses and self.graph.learns)
-        own = {name: getattr(type(self), name) for name, method in OF_ONE.items() if not unchanged(self, {name: method})}
+        own = {
+            name: getattr(type(self), name) for name, method in OF_ONE.items() if not unchanged(self, {name: method})
+        }
         return made._replace(**own)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:

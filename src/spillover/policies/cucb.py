@@ -1,26 +1,29 @@
 """CUCB (Chen, Wang, Yuan and Wang 2016), with or without a discount."""
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, log_of, means
 from spillover.kernels.averages import add_rewards, upper_bounds
-from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one as unit_of
+from spillover.kernels.scaled import amounts_above_low, rank
+from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.policies.averages import Averages, counts_now, empty_averages, learn, log_of, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
     ScaledCorePolicy,
-    amounts_above_low as amounts_of_batch,
     initial_scale,
     ranking_weights,
     unit_or_one,
+)
+from spillover.policies.scale import (
+    amounts_above_low as amounts_of_batch,
 )
 from spillover.rng import Rng
 from spillover.types import (
@@ -107,7 +110,7 @@ class CUCB(ScaledCorePolicy):
     discount = 1.0  # a field of DiscountedCUCB
     compiled = True
     allocates = False
-    constants = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
+    constants: ClassVar[Mapping[str, int]] = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
 
     @cached_property
     def log_discount(self) -> Any:
