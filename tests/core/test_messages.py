@@ -71,6 +71,17 @@ def test_what_cannot_be_compiled(function, reason) -> None:
         play(Own())
 
 
+def test_arrays_are_made_only_where_that_is_announced() -> None:
+    class Own(CompiledExplorer):
+        allocates = False
+
+        def note_play(self, s, x):
+            s.clock = np.cumsum(s.pulls)[0]
+
+    with pytest.raises(TypeError, match=r"compile: it makes arrays, and so needs allocates = True \(test_messages"):
+        play(Own())
+
+
 def test_the_class_of_a_method_is_named() -> None:
     class Own(CompiledExplorer):
         def learn_outcome(self, s, lesson, turn):
