@@ -78,7 +78,7 @@ class CorePolicy(Policy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         validate.problem(problem)
-        check_grid(self, batch)
+        self.check_numbers(batch)
         rows = list(np.ndindex(batch))
         made = [self.start(problem_of_row(problem, batch, row), rng.take(row) if batch else rng) for row in rows]
         return stacked(made, batch)
@@ -179,6 +179,14 @@ class CorePolicy(Policy):
         numbers = {f.name: 0 for f in fields(self) if is_number(getattr(self, f.name))}  # type: ignore[arg-type]
         axes = numbers | dict(self.constants)
         return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+
+    def check_numbers(self, batch: Batch) -> None:
+        """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
+        check_grid(self, batch)
+        for each in fields(self):  # type: ignore[arg-type]
+            shape, free = np.shape(getattr(self, each.name)), each.name in (*self.grids, *self.constants)
+            accepted = f"(), as {type(self).__name__}.grids does not have it"
+            validate.require(shape == () or free, f"shape of {each.name}", shape, accepted)
 
 
 AS_COMPILED = methods_of(CorePolicy, ROUND)

@@ -11,6 +11,7 @@ from spillover.rng import Rng
 from spillover.scratch import SCRATCH
 from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
+from spillover.validate import shown
 
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
@@ -32,7 +33,9 @@ def check_state(policy: str, state: State) -> None:
     for name, (kind, shape) in zip(REQUIRED, forms, strict=True):
         part = getattr(state, name)
         if (part.dtype, part.shape) != (kind, shape):
-            raise ValueError(f"{name} in the state of {policy} = {part!r}: must be {kind.__name__} of shape {shape}")
+            raise ValueError(
+                f"{name} in the state of {policy} = {shown(part)}: must be {kind.__name__} of shape {shape}"
+            )
 
 
 def check_arrays(policy: str, arrays: Any, batch: Batch, path: str = "") -> None:
@@ -46,7 +49,9 @@ def check_arrays(policy: str, arrays: Any, batch: Batch, path: str = "") -> None
             and part.dtype.isnative
             and part.shape[: len(batch)] == batch
         ):
-            raise ValueError(f"{path}{name} in the state of {policy} = {part!r}: must be {ARRAYS.format(batch=batch)}")
+            raise ValueError(
+                f"{path}{name} in the state of {policy} = {shown(part)}: must be {ARRAYS.format(batch=batch)}"
+            )
 
 
 def in_one_piece(values: Any) -> Any:
