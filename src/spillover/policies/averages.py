@@ -57,8 +57,12 @@ def log_of(discount: Any) -> Array:
 
 def means(known: Averages) -> Array:
     """The averages; NaN for an arm never observed."""
-    unknown = np.full_like(known.sums, np.nan)
-    return np.divide(known.sums, known.counts, out=unknown, where=known.counts > 0)
+    return mean_of(known.sums, known.counts)
+
+
+def mean_of(sums: Array, counts: Array) -> Array:
+    """sums / counts; NaN where nothing was counted."""
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def counts_now(known: Averages, now: IntArray, discount: Any) -> Array:
