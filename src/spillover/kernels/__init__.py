@@ -52,7 +52,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     switching_rounds,
     switching_scores,
     switching_steps,
-    window,
     world,
 )
 from spillover.kernels.ahead import compile_apart, compiled_ahead, missing

@@ -8,15 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
 from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.core import CorePolicy, Functions, Lesson, Turn, choose_top, inner
 from spillover.kernels.averages import add_pulls, add_rewards
 from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import is_spent, note_moves, refit, room_for_refit
 from spillover.kernels.rounds import ASSUMED_DELAY, GRAPH, SIGNED, bounds_of_means, date_of, take_snapshot, weigh
-from spillover.policies.averages import log_of
-from spillover.policies.compiled_rounds import LAGS, kind_of_graph
+from spillover.policies.averages import DISCOUNT, Discounted
+from spillover.policies.compiled_rounds import kind_of_graph
 from spillover.policies.dates import dated
 from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, check_weights
@@ -35,7 +34,7 @@ class Bonus(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedMeans(MeansOnGraph, CorePolicy):
+class BoundedMeans(Discounted, MeansOnGraph, CorePolicy):
     """Ranks arms by the weights of a learned graph times an upper bound of their means; a subclass has a `bonus`.
 
     See `MeansOnGraph` for the rest. A subclass with its own `index` chooses by that, and is not compiled.
@@ -44,10 +43,7 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
     compiled = True
     allocates = False
     unchanged_by_play = ("graph", "plan", "averages")
-    constants: ClassVar[Mapping[str, int]] = {
-        **{"discount": 0, "log_discount": 0, "powers": 1, "growths": 1},
-        **{"bonus_width": 0, "bonus_unit": 0, "rules": 1},
-    }
+    constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "bonus_width": 0, "bonus_unit": 0, "rules": 1}
 
     @property
     @abstractmethod
@@ -73,20 +69,6 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
     def bonus_unit(self) -> float:
         """The unit, or 0 for the width of the reward range."""
         return 0.0 if self.unit is None else float(self.unit)
-
-    @cached_property
-    def log_discount(self) -> Any:
-        return log_of(self.discount)
-
-    @cached_property
-    def powers(self) -> Array:
-        """The weight of a reward after so many rounds."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
-
-    @cached_property
-    def growths(self) -> Array:
-        """The growth of a bonus after so many rounds without an observation."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
 
     @cached_property
     def rules(self) -> IntArray:

@@ -1,19 +1,17 @@
 """CUCB (Chen, Wang, Yuan and Wang 2016), with or without a discount."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.hyperparameters import check_grid
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.scaled import amounts_above_low, rank
 from spillover.kernels.scaled import unit_or_one as unit_of
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, log_of, means
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, learn, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
@@ -40,7 +38,6 @@ from spillover.types import (
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 CAP = 1.0  # of the index
-LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 
 
 class CUCBState(NamedTuple):
@@ -94,7 +91,7 @@ def explain_cucb(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CUCB(ScaledCorePolicy):
+class CUCB(Discounted, ScaledCorePolicy):
     """The s arms with the largest min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed; ties at random.
 
     It ignores delays: an outcome counts when it arrives.
@@ -110,21 +107,7 @@ class CUCB(ScaledCorePolicy):
     discount = 1.0  # a field of DiscountedCUCB
     compiled = True
     allocates = False
-    constants: ClassVar[Mapping[str, int]] = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
-
-    @cached_property
-    def log_discount(self) -> Any:
-        return log_of(self.discount)
-
-    @cached_property
-    def powers(self) -> Array:
-        """The weight of a reward after so many rounds."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
-
-    @cached_property
-    def growths(self) -> Array:
-        """The growth of a bonus after so many rounds without an observation."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
+    constants = DISCOUNT
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         check_grid(self, batch)
