@@ -17,6 +17,7 @@ TOP = [name for name in spillover.__all__ if isinstance(vars(spillover)[name], M
 FURTHER = (
     "assessment",
     "client",
+    "core",
     "evaluation",
     "experiments",
     "history",
