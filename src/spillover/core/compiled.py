@@ -69,15 +69,16 @@ def entry(function: Callable[..., Any], *, allocates: bool) -> Any:
     time.
     """
     made = njit(**ENTRY, _nrt=allocates)(function)
-    folder = cache_folder()
-    if folder is not None:
-        with LOADING, numba_asks_us():
-            made._cache = ContentCache(function)  # which is where Numba keeps it
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:
-        with announced(len(KERNELS) + 1), LOADING, locked(folder, made._cache), quick_compiling():
-            return compile_once(signature)
+        folder = cache_folder()
+        with announced(len(KERNELS) + 1), LOADING:
+            if folder is not None and not isinstance(made._cache, ContentCache):
+                with numba_asks_us():
+                    made._cache = ContentCache(function)  # which is where Numba keeps it
+            with locked(folder, made._cache), quick_compiling():
+                return compile_once(signature)
 
     made.compile = compile_announced
     return made
