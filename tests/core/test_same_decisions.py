@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -175,7 +175,7 @@ class Forgetful(Explorer):
     """Without memos, so that a history is learned in one call."""
 
     memos = 0
-    remember: Any = None
+    remember: ClassVar[Any] = None
 
     def learn_outcome(self, s, lesson, turn):
         for i in range(len(lesson.x)):
