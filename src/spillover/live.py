@@ -222,6 +222,13 @@ class Learner(Shown):
             Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms).check(self.problem)
         return other
 
+    def at(self, waiting: dict[int, Choice], details: dict[int, Details]) -> "Learner":
+        """A learner of the same setting with other pending rounds; to be given a state and a number of rounds."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.lock, other.waiting, other.details = threading.RLock(), waiting, details
+        return other
+
     def play(self, x: Any = None, *, context: Any = None, dose: Any = None) -> int:
         """Record the decision of a round: the policy's own, or x instead (any set). Returns the number of the round.
 

@@ -296,11 +296,14 @@ class SwitchingSEM(GraphPolicy):
     def signals(self, state: SwitchingState) -> dict[str, Any]:
         found: dict[str, Any] = {
             "latest": state.belief.seen,
-            "changes_seen": state.belief.detected[..., 0],
+            "changes_seen": self.changes_seen(state),
             "drifts": state.drift.probability[..., 0],
         }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
         return found | gram_signal(self.graph.gram(state.graph)) | of_graph
+
+    def changes_seen(self, state: SwitchingState) -> Any:
+        return state.belief.detected[..., 0]
 
     def graph_errors(self, state: SwitchingState, weights: Array) -> GraphErrors | None:
         """The errors of the graph; where weights are shrunk towards their prior, by so much more."""

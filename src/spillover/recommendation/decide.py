@@ -168,7 +168,7 @@ def decide(
 
 def changes_seen(learner: Learner) -> int | None:
     """How many changes of the world the policy has noticed."""
-    found = learner.policy.signals(learner.state).get("changes_seen")
+    found = learner.policy.changes_seen(learner.state)
     return None if found is None else int(np.max(found))
 
 
