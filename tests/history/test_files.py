@@ -192,6 +192,14 @@ def test_a_row_that_no_sheet_has(tmp_path):
     refused(path, "has a row below 1,048,576: must have none, as that is the last of a sheet")
 
 
+@pytest.mark.parametrize("row", [1, 9])
+def test_a_column_that_no_sheet_has(row, tmp_path):
+    cell = f'<c r="XFE{row}" t="inlineStr"><is><t>9</t></is></c></row>'
+    end = re.compile(rf'(<row r="{row}".*?)</row>')
+    path = rewritten(tmp_path, {SHEET: lambda text: end.sub(lambda found: found[1] + cell, text)})
+    refused(path, "has a cell beyond column XFD: must have none, as that is the last of a sheet")
+
+
 def with_shared_string(folder: Path, text: str) -> Path:
     """A workbook in which a column of notes has one text in all of its cells."""
     table = WIDE | {"note": ["as usual"] * 8}

@@ -56,6 +56,20 @@ def test_a_round_is_decided_once(service) -> None:
         service.decide("shop", 1)
 
 
+@pytest.mark.parametrize("policy", [None, "ndc-sem", "cucb", "super-arm-ucb"])
+def test_an_arm_that_is_not_available_is_not_decided(policy) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | {"policy": policy, "overall_range": [0, 1]})
+    played(service, *range(1, 10))
+    wanted = service.decide("shop", 10).event.chosen
+    for label, arm in enumerate(wanted, 11):  # nothing new is known, so they would be chosen again
+        chosen = service.decide("shop", label, unavailable=[arm]).event.chosen
+        assert chosen
+        assert arm not in chosen
+    with pytest.raises(Invalid, match="unavailable = 'television': must be one of the arms of the stream"):
+        service.decide("shop", 20, unavailable=["television"])
+
+
 def test_an_impossible_decision_of_a_policy_is_refused_by_name_and_not_recorded(monkeypatch) -> None:
     service = Service(MemoryLog(), ahead=False)
     service.create_stream("shop", SHOP | {"policy": "cucb"})

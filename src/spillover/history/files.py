@@ -41,7 +41,7 @@ UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
 MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
 MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth
 NO_SHEET = "is a spreadsheet, which cannot be read: save it as CSV (in UTF-8) and use that file"
-LAST_ROW = 1_048_576  # that a sheet can have
+LAST_ROW, LAST_COLUMN = 1_048_576, 16_384  # that a sheet can have
 CELL = 8  # bytes of a cell in memory, besides its text
 FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 
@@ -500,6 +500,8 @@ def rows_of(name: str, sheet: Any) -> Iterator[Sequence[Any]]:
             raise ValueError(f"{name}: {NO_SHEET}") from None
         if row is None:
             return
+        if len(row) > LAST_COLUMN:
+            raise ValueError(f"{name}: has a cell beyond column XFD: must have none, as that is the last of a sheet")
         yield row
     if next(rows, None) is not None:
         raise ValueError(f"{name}: has a row below {LAST_ROW:,}: must have none, as that is the last of a sheet")

@@ -38,7 +38,7 @@ class SuperArmState(NamedTuple):
     clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: Constant[BoolArray]  # (*batch, sets, n)
-    scale: Amount  # (*batch,): an upper bound on the payoff
+    scale: Amount  # (*batch,): how far payoffs can differ
     reward_range: Constant[Array]  # (*batch, 2): of z
 
     @property
@@ -87,7 +87,7 @@ class SuperArmUCB(Policy):
             clock=np.zeros(batch),
             averages=empty_averages(sets, batch),
             members=np.broadcast_to(members, (*batch, sets, n)).copy(),
-            scale=np.broadcast_to(n * overall[..., 1], batch).astype(float),
+            scale=np.broadcast_to(n * (overall[..., 1] - overall[..., 0]), batch).astype(float),
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
@@ -105,7 +105,9 @@ class SuperArmUCB(Policy):
     def best_set(self, state: SuperArmState, rng: Rng) -> IntArray:
         """The position of the set with the highest index, (*batch,)."""
         # top_arms needs positive scores: a small offset allows a set whose payoffs were all 0
-        return np.asarray(top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1))
+        index = self.index(state)
+        lowest = np.minimum(index.min(axis=-1, keepdims=True), 0.0)
+        return np.asarray(top_arms(index - lowest + 1e-12, 1, rng).argmax(axis=-1))
 
     def select(self, state: SuperArmState, rng: Rng) -> Choice:
         place = self.best_set(state, rng)
