@@ -20,11 +20,11 @@ DESCRIPTION = """Decisions on streams of rounds; outcomes may come late, in part
 
 Requests are strict: unknown fields, fields given twice, NaN and numbers in quotes are refused. Errors are problem
 details (RFC 9457). Every request that records something may carry an Idempotency-Key, to be repeated safely."""
-ROUTERS = (  # they are searched in this order
-    rounds.router,
+ROUTERS = (
     streams.reading,
     streams.admin,
     reading.router,
+    rounds.router,
     history_files.importing,
     history_files.exporting,
     operations.router,
