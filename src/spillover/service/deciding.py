@@ -58,7 +58,6 @@ class Made(NamedTuple):
     history: History
     question: Question
     chosen: Chosen
-    changes: int | None  # of the world, noticed so far
     plain: bool  # whether the history has no calendar yet
 
     def answer(self) -> dict[str, Any]:
@@ -75,12 +74,10 @@ def made(ledger: Ledger, coming: Coming, learning: Learning) -> Made:
             current = learning.prepared if learning.is_current(ledger) else None
             ready = current or learning.prepare(learning.material(ledger))
             plain = is_plain(ledger.settings) and bool(ready.history.rounds)
-            found = chosen(ready.learned, ready.history, asked, ready.explanation)
-            return Made(ready.history, asked, found, ready.changes, plain)
+            return Made(ready.history, asked, chosen(ready.learned, ready.history, asked, ready.explanation), plain)
         history = history_of(ledger, coming)
         learnt = learned(history, asked)
-        found = chosen(learnt, history, asked, learnt.learner.outline())
-        return Made(history, asked, found, changes_seen(learnt.learner), plain=False)
+        return Made(history, asked, chosen(learnt, history, asked, learnt.learner.outline()), plain=False)
 
 
 def completed(found: Chosen) -> Chosen:
@@ -120,7 +117,7 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
         scores={arm: {name: finite(part[k]) for name, part in parts.items()} for k, arm in enumerate(arms)},
         gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
         predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
-        changes=made.changes,
+        changes=changes_seen(found.learner),
         graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
     )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.recommendation.choose import Learned
-from spillover.recommendation.decide import changes_seen
 from spillover.recommendation.question import Question, learned
 from spillover.service.histories import history_of, plain_history
 from spillover.service.ledger import Ledger
@@ -39,7 +38,6 @@ class Prepared:
     history: History
     learned: Learned
     explanation: Explanation  # of the next decision, without limits; an outline
-    changes: int | None  # of the world, noticed so far
 
 
 @dataclass
@@ -92,11 +90,7 @@ class Learning:
             found = learned(material.history, material.question, way)
             explanation = found.learner.outline()
         self.prepared = Prepared(
-            version=material.version,
-            history=material.history,
-            learned=found,
-            explanation=explanation,
-            changes=changes_seen(found.learner),
+            version=material.version, history=material.history, learned=found, explanation=explanation
         )
         self.seconds = time.perf_counter() - started
         self.keeps_checkpoints |= self.worth_preparing  # for good: to go on from one takes no time
