@@ -5,7 +5,6 @@ The most common names are here; everything else is in the namespaces `policies`,
 """
 
 from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state, theory
-from spillover.comparison import PairedComparison, compare
 from spillover.contracts import Policy
 from spillover.delays import ConstantDelay, GeometricDelay, LossyDelay, RecordedDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
@@ -17,6 +16,7 @@ from spillover.policies import NDCSEM, SEMUCB, Constrained, InstrumentalSEM, Swi
 from spillover.recommendation import next_decision
 from spillover.rng import Rng
 from spillover.simulation import Run, replay, rounds, simulate
+from spillover.simulation.comparison import PairedComparison, compare
 from spillover.types import Choice, Explanation, Feedback, Outcome, Problem
 
 __version__ = "0.1.0"

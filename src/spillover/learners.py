@@ -15,7 +15,8 @@ from spillover.array_file import ArrayFile, save_array_file
 from spillover.books import Books
 from spillover.constraints import Constraint, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy
-from spillover.hyperparameters import check_grid, value_of, with_values
+from spillover.contracts.hyperparameters import check_grid, value_of, with_values
+from spillover.formatting import Shown
 from spillover.journal import to_the_end
 from spillover.live import Learner
 from spillover.many_reports import (
@@ -35,7 +36,6 @@ from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, pu
 from spillover.saved import about_learner, saved_setting
 from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
 from spillover.setting import first_choice, player_of, setting_of
-from spillover.showing import Shown
 from spillover.state import copy_state, take_replication
 from spillover.tabular import in_columns
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State

@@ -13,6 +13,7 @@ from spillover import validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
+from spillover.formatting import Shown
 from spillover.journal import AllOrNothing, Running, put_back, running, with_entry
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
@@ -21,7 +22,6 @@ from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
 from spillover.set_search import check_effort
 from spillover.setting import Setting, first_choice, player_of, setting_of
-from spillover.showing import Shown
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 import spillover as sp
-from spillover import machine
 from spillover.cli import main
 from spillover.environments.sizes import WorldSize, world_size
 from spillover.experiments import ExperimentError, parse_experiment, run_experiment
@@ -26,6 +25,7 @@ from spillover.experiments.forecast import (
 )
 from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search
+from spillover.simulation import machine
 from tests.cli.calls import call, refused
 
 TEXT = """

@@ -6,11 +6,11 @@ import numpy as np
 
 from spillover.assessment.averages import ArmAverages
 from spillover.assessment.data import Data
-from spillover.assessment.finding import FINE, NOTE, WARNING, Finding, count_of, join_names
+from spillover.assessment.finding import FINE, NOTE, WARNING, Finding
 from spillover.assessment.groups import Groups
 from spillover.assessment.reduced_form import ReducedForm, basis_of
 from spillover.assessment.season import Season, follows, seasons
-from spillover.reasons.intervals import short_number
+from spillover.formatting import count_of, join_names, short_number
 from spillover.types import BoolArray
 
 ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from spillover.assessment.data import Data
-from spillover.assessment.finding import WARNING, Finding, count_of
-from spillover.reasons.intervals import short_number
+from spillover.assessment.finding import WARNING, Finding
+from spillover.formatting import count_of, short_number
 from spillover.types import Array, IntArray
 from spillover.validate import quoted
 

@@ -16,7 +16,7 @@ import click
 
 from spillover.cli.colour import has_colour
 from spillover.cli.interrupts import no_interrupt_lost
-from spillover.printable import printable
+from spillover.formatting import printable
 from spillover.validate import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130

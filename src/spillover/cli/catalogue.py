@@ -11,7 +11,7 @@ import click
 
 from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table
-from spillover.hyperparameters import hyperparameters, value_of
+from spillover.contracts.hyperparameters import hyperparameters, value_of
 from spillover.policies import POLICIES, find_policy
 
 EXAMPLES = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from spillover.constraints import Constraint, Unavailable, parse
 from spillover.experiments.toml_file import dotted, line_of
-from spillover.toml_text import parse_toml, read_toml_text
+from spillover.files import parse_toml, read_toml_text
 from spillover.validate import suggestion
 
 KEY = "limits"

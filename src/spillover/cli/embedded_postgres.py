@@ -13,8 +13,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from spillover.cli.app import note
-from spillover.extras import needed_for
 from spillover.files import PRIVATE
+from spillover.registry import needed_for
 
 PAUSE = 0.1  # seconds between looks
 LONGEST_START = 60.0  # seconds

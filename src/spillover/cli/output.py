@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from spillover.printable import printable
+from spillover.formatting import printable
 from spillover.recommendation.json_types import to_json_types
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")

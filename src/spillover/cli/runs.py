@@ -14,7 +14,7 @@ from spillover.cli.app import Command, note
 from spillover.cli.output import json_option, print_json, print_table, say
 from spillover.experiments.engines import ENGINES
 from spillover.experiments.forecast import expected_seconds, time_in_words
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
 from spillover.studies.study import say_nothing
 

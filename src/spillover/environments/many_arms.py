@@ -44,7 +44,7 @@ class ManyArmsWorld(SEMWorld):
         return np.asarray(self.edges(t).todense(), float)
 
     def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
-        from spillover.networks import to_networkx
+        from spillover.tabular import to_networkx
 
         return to_networkx(self.edges(t), self.arms, threshold=threshold)
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.assessment.finding import count_of, join_names
 from spillover.constraints import Constraint, Unavailable
 from spillover.contracts import AnyPolicy, as_policy, require_suits
 from spillover.evaluation.counterfactual import (
@@ -24,6 +23,7 @@ from spillover.evaluation.posterior import drawn_worlds
 from spillover.evaluation.propensity import weighed
 from spillover.evaluation.result import Answer, Evaluation, answer_of, course_rounds, in_sign
 from spillover.evaluation.worlds import Worlds
+from spillover.formatting import count_of, join_names
 from spillover.history import History, read_history
 from spillover.policies import Constrained
 from spillover.recommendation.choose import check_budget, recommended_policy

@@ -9,9 +9,9 @@ import numpy as np
 from spillover.evaluation.counterfactual import Counterfactual, interval_of
 from spillover.evaluation.log import Log
 from spillover.evaluation.propensity import Estimate, Weighed
-from spillover.extras import needed_for
+from spillover.formatting import Shown, view_of
 from spillover.history import History
-from spillover.showing import Shown, view_of
+from spillover.registry import needed_for
 from spillover.types import Array
 
 if TYPE_CHECKING:

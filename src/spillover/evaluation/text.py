@@ -2,12 +2,20 @@
 
 from collections.abc import Iterator
 
-from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.propensity import Estimate
 from spillover.evaluation.result import BETTER, MOST_UNTRIED, SAME, UNCLEAR, Answer, Evaluation
+from spillover.formatting import (
+    Interval,
+    count_of,
+    decimals_for,
+    format_estimate,
+    join_lines,
+    join_names,
+    printable,
+    round_to,
+    short_number,
+)
 from spillover.history.read import name_of
-from spillover.printable import join_lines, printable
-from spillover.reasons.intervals import Interval, decimals_for, format_estimate, round_to, short_number
 
 NAME = 26  # characters of a name, at most
 CELL = 25

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spillover import machine
 from spillover.contracts import Delay, World, as_policy, suited
+from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import ConstantDelay
 from spillover.environments.sizes import WorldSize
 from spillover.experiments.engines import workers_of
 from spillover.foresight import SparseWorld
-from spillover.hyperparameters import spread_grid
 from spillover.rng import Purpose, Rng
+from spillover.simulation import machine
 from spillover.simulation.protocol import play_rounds, problem_for
 from spillover.state import leaves
 from spillover.stretches import Unforeseen, fuses, play_stretches

@@ -11,11 +11,11 @@ import numpy as np
 from spillover import validate
 from spillover.experiments.experiment import Experiment
 from spillover.experiments.parse import parse_experiment
-from spillover.extras import needed_for
+from spillover.experiments.store import CellStore, Damaged
 from spillover.files import write_atomically
+from spillover.formatting import Shown, view_of
 from spillover.metrics import RegretCurve
-from spillover.showing import Shown, view_of
-from spillover.store import CellStore, Damaged
+from spillover.registry import needed_for
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:

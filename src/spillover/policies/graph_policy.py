@@ -12,9 +12,9 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import HISTORY, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.edges import refuse_infinite_weights
-from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
 from spillover.policies.initialisation import START, STARTS, follow_plan, start_plan, starting
 from spillover.policies.pending import NoPulls

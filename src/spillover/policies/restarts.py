@@ -6,7 +6,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.hyperparameters import check_grid
+from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.averages import Averages, learn, upper_index
 from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, initial_cucb, learn_cucb
 from spillover.policies.graph_policy import (

@@ -8,9 +8,9 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import MANY_ARMS, GraphErrors
-from spillover.hyperparameters import check_grid
 from spillover.policies.dates import dated
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spillover.reasons.intervals import short_number
+from spillover.formatting import short_number
 from spillover.types import Array
 
 FACTOR = 2.0  # a direct effect may differ from 1 by so much for other reasons

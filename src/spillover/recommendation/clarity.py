@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from spillover.assessment import Assessment
-from spillover.assessment.finding import count_of, join_names
 from spillover.constraints import Constraint
+from spillover.formatting import count_of, join_names
 from spillover.reasons import Reasons
 from spillover.set_search import best_set
 from spillover.types import Array, BoolArray, Explanation

@@ -9,12 +9,12 @@ import numpy as np
 from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
 from spillover.contracts import AnyPolicy, as_policy
+from spillover.formatting import short_number
 from spillover.history import History, read_history
 from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
 from spillover.live import Learner
 from spillover.policies import find_policy
-from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy

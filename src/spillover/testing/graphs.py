@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.contracts import Environment
+from spillover.contracts.hyperparameters import value_of, with_values
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import GraphLearner
 from spillover.graph.edges import impossible_edges
-from spillover.hyperparameters import value_of, with_values
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
 from spillover.testing.order import CATCH_UP_AGREEMENT, GRAPH_AGREEMENT, disagreement

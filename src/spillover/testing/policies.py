@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from spillover.contracts import AnyPolicy, Environment, FourFunctions, Policy, as_policy
+from spillover.contracts.hyperparameters import value_of, with_values
 from spillover.delays import ArmDelays, ConstantDelay, LossyDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
-from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
 from spillover.rng import Purpose
 from spillover.simulation import rounds

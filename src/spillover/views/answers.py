@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from spillover.assessment.finding import count_of, join_names
 from spillover.evaluation.result import Answer, Evaluation
 from spillover.evaluation.text import left_sentence, verdict_sentence, with_interval
-from spillover.extras import needed_for
-from spillover.reasons.intervals import short_number
+from spillover.formatting import count_of, join_names, short_number
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.text import context_lines, headline, note_lines
+from spillover.registry import needed_for
 from spillover.views.blocks import card, line, rows_table, sentences
 from spillover.views.learners import arms_html
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spillover import validate
-from spillover.assessment.finding import count_of
 from spillover.experiments.experiment import Place
 from spillover.experiments.results import Missing, Record, Results
 from spillover.experiments.tune import Tuned
-from spillover.extras import needed_for
+from spillover.formatting import count_of
 from spillover.metrics import mean_interval
+from spillover.registry import needed_for
 from spillover.types import Array
 from spillover.views.blocks import MOST_ROWS, card, facts, line, rows_table
 from spillover.views.runs import interval_text

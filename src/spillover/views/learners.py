@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from spillover.assessment.finding import count_of, join_names
-from spillover.extras import needed_for
+from spillover.formatting import count_of, join_names
 from spillover.learners import Learners
 from spillover.live import Learner
-from spillover.policy_names import described
 from spillover.reasons import Reasons
 from spillover.reasons.render import arm_table
+from spillover.registry import needed_for
+from spillover.simulation.comparison import described
 from spillover.views.blocks import card, facts, line, rows_table, sentences
 
 if TYPE_CHECKING:

@@ -5,17 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spillover import validate
-from spillover.assessment.finding import count_of
-from spillover.comparison import Compared, PairedComparison
 from spillover.contracts import as_policy
-from spillover.extras import needed_for
-from spillover.hyperparameters import grid_settings
+from spillover.contracts.hyperparameters import grid_settings
+from spillover.formatting import clipped, column_texts, count_of, estimate_text
 from spillover.metrics import Interval, mean_interval
-from spillover.number_format import column_texts, estimate_text
-from spillover.policy_names import described
-from spillover.printable import clipped
 from spillover.reasons.render import align_columns
+from spillover.registry import needed_for
 from spillover.simulation import Run
+from spillover.simulation.comparison import Compared, PairedComparison, described
 from spillover.types import Problem
 from spillover.views.blocks import MOST_ROWS, WIDTH, card, facts, line, rows_table, sentences
 

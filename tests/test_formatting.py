@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from spillover.printable import join_lines, printable
+from spillover.formatting import join_lines, printable
 from tests.cli.calls import command
 from tests.hostile import ACTING_NAMES, ODD_NAMES
 from tests.waiting import HANG

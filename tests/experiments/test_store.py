@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from spillover.store import FORMAT, CellStore, Damaged, seal, unseal
+from spillover.experiments.store import FORMAT, CellStore, Damaged, seal, unseal
 
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([np.nan, np.inf]), "c": np.arange(3)}
 NOBODY = 65534  # a user without privileges
@@ -194,9 +194,8 @@ def test_a_claim_is_one_process_s_and_dies_with_it(store):
     assert other.claim("a")
     other.release("a")
 
-    take = (
-        f"from spillover.store import CellStore; s = CellStore({str(store.folder)!r}); print(s.claim('a'), flush=True)"
-    )
+    take = "from spillover.experiments.store import CellStore"
+    take += f"; store = CellStore({str(store.folder)!r}); print(store.claim('a'), flush=True)"
     with subprocess.Popen(
         [sys.executable, "-c", take + "; input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as p:

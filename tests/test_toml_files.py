@@ -2,7 +2,7 @@
 
 import pytest
 
-from spillover.toml_text import DEEPEST, LONGEST_LINE_OF_KEYS, Excessive, parse_toml, read_toml_text
+from spillover.files import DEEPEST, LONGEST_LINE_OF_KEYS, Excessive, parse_toml, read_toml_text
 
 
 def nested(depth: int) -> str:
@@ -37,6 +37,6 @@ def test_the_size_of_a_file(tmp_path, monkeypatch):
     path = tmp_path / "a.toml"
     path.write_text("a = 1\n")
     assert read_toml_text(path) == "a = 1\n"
-    monkeypatch.setattr("spillover.toml_text.MOST_BYTES", 5)
+    monkeypatch.setattr("spillover.files.MOST_BYTES", 5)
     with pytest.raises(ValueError, match="has 6 bytes: must be a TOML file of at most 5"):
         read_toml_text(path)

@@ -1,23 +1,26 @@
-"""Policies compared on identical draws: replication k has the same world, rewards and delays for each of them."""
+"""Compare policies on identical draws: replication k has the same world, rewards and delays for each of them."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from spillover import validate
 from spillover.contracts import AnyPolicy, Environment, as_policy
-from spillover.extras import needed_for
-from spillover.hyperparameters import spread_grid
+from spillover.contracts.hyperparameters import hyperparameters, spread_grid
+from spillover.formatting import Shown, clipped, view_of
 from spillover.metrics import Interval, RegretCurve, mean_interval
 from spillover.policies import find_policy
-from spillover.policy_names import names_apart
-from spillover.showing import Shown, view_of
+from spillover.registry import needed_for
 from spillover.simulation import Run, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
 
 LEVEL = 0.95
 BETTER, WORSE, SAME, OPEN = "better", "worse", "the same", "cannot be told apart"
@@ -195,3 +198,72 @@ def named_policies(policies: Any) -> dict[str, Any]:
         validate.require(grid == (), f"shape of the grid of {type(policy).__name__}", grid, accepted)
     names = [str(name) for name in policies] if named else names_apart(made)
     return dict(zip(names, made, strict=True))
+
+
+LONGEST_VALUE = 30  # characters of a hyperparameter in a name
+
+
+def names_apart(policies: Sequence[Any]) -> list[str]:
+    """A name for each policy; equal policies are refused.
+
+    >>> import spillover as sp
+    >>> names_apart([sp.NDCSEM(discount=0.9), sp.NDCSEM(), sp.Uniform()])
+    ['NDCSEM(discount=0.9)', 'NDCSEM(discount=0.985)', 'Uniform']
+    """
+    names = [name_among(policy, [each for each in policies if type(each) is type(policy)]) for policy in policies]
+    accepted = "policies that differ; a mapping gives them names of your own"
+    validate.require(len(set(names)) == len(names), "policies", names, accepted)
+    return names
+
+
+def name_among(policy: Any, alike: Sequence[Any]) -> str:
+    """The name of a policy: its class, and the hyperparameters in which policies of the same class differ."""
+    own, others = settings(policy), [settings(other) for other in alike]
+    return named_with(policy, {key: own[key] for key in own if any(other.get(key) != own[key] for other in others)})
+
+
+def described(part: Any) -> str:
+    """A policy, world or delay with the values that are not its defaults.
+
+    >>> import spillover as sp
+    >>> described(sp.SyntheticSEM(horizon=200, changes=())), described(sp.ConstantDelay(5)), described(sp.NDCSEM())
+    ('SyntheticSEM(horizon=200, changes=())', 'ConstantDelay(rounds=5)', 'NDCSEM')
+    """
+    own, usual = settings(part), usual_settings(part)
+    return named_with(part, {key: own[key] for key in own if own[key] != usual.get(key)})
+
+
+def named_with(part: Any, values: dict[str, str]) -> str:
+    """The class of a policy with some of its hyperparameters."""
+    shown = ", ".join(f"{key}={clipped(value, LONGEST_VALUE)}" for key, value in values.items())
+    return f"{type(part).__name__}({shown})" if shown else type(part).__name__
+
+
+def settings(part: Any, before: str = "") -> dict[str, str]:
+    """The hyperparameters of a policy in full, as text, those of its parts with a dot.
+
+    >>> import spillover as sp
+    >>> settings(sp.NDCSEM())["graph.sparsity"]
+    '0.001'
+    """
+    found: dict[str, str] = {}
+    for field in hyperparameters(type(part)):
+        value, name = getattr(part, field.name), f"{before}{field.name}"
+        inner = settings(value, f"{name}.") if is_dataclass(value) else {}
+        with np.printoptions(threshold=sys.maxsize):
+            found[name] = " ".join(str(value).split()) if not is_dataclass(value) else type(value).__name__
+        found |= inner
+    return found
+
+
+def usual_settings(part: Any) -> dict[str, str]:
+    """The settings of the same class with nothing but what it requires, which is always shown."""
+    if not is_dataclass(part):
+        return {}
+    kind: Any = type(part)
+    required = [f.name for f in fields(part) if f.init and f.default is MISSING and f.default_factory is MISSING]
+    try:
+        usual = settings(kind(**{name: getattr(part, name) for name in required}))
+    except (TypeError, ValueError):  # a class whose defaults do not go with what it requires
+        return {}
+    return {name: value for name, value in usual.items() if name not in required}
