@@ -76,7 +76,7 @@ class Learners(Shown):
     problem. constraints, arms, effort: as for a `Learner`, the same for all.
     """
 
-    view = "spillover.views.learners:LearnersView"
+    view = "spillover.views.decisions:LearnersView"
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from spillover import validate
 from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
+from spillover.constraints.search import check_effort
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.formatting import Shown
 from spillover.journal import AllOrNothing, Running, put_back, running, with_entry
@@ -20,7 +21,6 @@ from spillover.reasons import Pending, Reasons, reasons
 from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
-from spillover.set_search import check_effort
 from spillover.setting import Setting, first_choice, player_of, setting_of
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
@@ -58,7 +58,7 @@ class Learner(Shown):
     found is not proved to be optimal.
     """
 
-    view = "spillover.views.learners:LearnerView"
+    view = "spillover.views.decisions:LearnerView"
 
     def __init__(
         self,

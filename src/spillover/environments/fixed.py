@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.environments.edges import MANY_ARMS, sorted_edges
-from spillover.environments.many_arms import ManyArmsWorld
+from spillover.environments.many_arms import MANY_ARMS, ManyArmsWorld, sorted_edges
 from spillover.environments.surroundings import Surroundings, given_surroundings
 from spillover.environments.synthetic import NO_MATRICES, WIDEST, check_course, check_observes
 from spillover.environments.world import SEMWorld

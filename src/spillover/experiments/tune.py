@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Tuned(Shown):
     """The result of a search: final regret of each cell, (cells, replications), in each place."""
 
-    view = "spillover.views.experiments:TunedView"
+    view = "spillover.views.simulations:TunedView"
 
     search: Search
     regret: Mapping[Place, Array]

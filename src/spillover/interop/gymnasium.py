@@ -12,7 +12,7 @@ from spillover import kernels, validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
 from spillover.environments import SyntheticSEM
-from spillover.interop.exchange import (
+from spillover.interop.agents import (
     Arrival,
     Observation,
     arrival_of,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
@@ -22,7 +23,6 @@ from spillover.policies.scale import (
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,

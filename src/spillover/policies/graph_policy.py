@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.graph import GraphLearner, as_graph_learner
@@ -20,7 +21,6 @@ from spillover.policies.initialisation import START, STARTS, follow_plan, start_
 from spillover.policies.pending import NoPulls
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
 from spillover.types import (
     Amount,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover.formatting import Interval, decimals_for, format_estimate, interval_of, join_lines, printable, round_to
-from spillover.reasons.edges import edge_places, is_known
+from spillover.reasons.paths import edge_places, is_known
 from spillover.registry import needed_for
 from spillover.validate import quoted
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
+from spillover.constraints.exact import EFFORT
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.formatting import short_number
 from spillover.history import History, read_history
@@ -23,7 +24,6 @@ from spillover.recommendation.estimates import is_relative
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.units import different_units
-from spillover.set_search import EFFORT
 from spillover.validate import quoted
 
 LISTED_DOSES = 6

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.assessment.finding import FINE, WARNING, Finding
+from spillover.assessment.findings import FINE, WARNING, Finding
 from spillover.formatting import count_of, join_names, short_number
 from spillover.history import History
 from spillover.history.record import standard_context

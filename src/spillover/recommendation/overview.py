@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.assessment.finding import FINE, NOTE, WARNING
+from spillover.assessment.findings import FINE, NOTE, WARNING
 from spillover.formatting import count_of, join_lines, printable
 from spillover.history import History
 from spillover.history.read import name_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover.assessment import Assessment, Finding
-from spillover.assessment.finding import FINE
+from spillover.assessment.findings import FINE
 from spillover.constraints import Constraint
 from spillover.formatting import Shown
 from spillover.history import History
@@ -34,7 +34,7 @@ class Recommendation(Shown):
     (['a'], 4)
     """
 
-    view = "spillover.views.answers:RecommendationView"
+    view = "spillover.views.decisions:RecommendationView"
 
     source: str  # the name of the file; "" for a table in memory
     policy: str

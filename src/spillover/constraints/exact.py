@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels
-from spillover.constraints import Rows
+from spillover.constraints.rows import Rows
 from spillover.types import Array, BoolArray, IntArray
 
 EFFORT = 800_000  # steps of the search, some 0.1 us each

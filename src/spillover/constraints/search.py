@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.constraints import BUDGET, Constraint, Rows, check_constraints, compile_rows
+from spillover.constraints.exact import EFFORT, MOST_EFFORT, Answer, maximise
+from spillover.constraints.kinds import Constraint
+from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows
 from spillover.rng import Rng
-from spillover.set_search.exact import EFFORT, MOST_EFFORT, Answer, maximise
 from spillover.types import Array, BoolArray, IntArray
 
 ONE_ARM = 1 - 1e-6  # counts are whole numbers: a bound closer than this proves the count
