@@ -1,4 +1,4 @@
-"""What is known of rounds that were played and whose outcomes are not complete: context, doses, some outcomes.
+"""Partial reports of rounds that were played: context, doses and the outcomes that are known so far.
 
 The functions are for one round or for a batch of them, (*batch, n).
 """

@@ -1,4 +1,4 @@
-"""What can be learned from a table of past decisions and outcomes, and what not; and an independent reference."""
+"""Assess a table of past decisions and outcomes: what can be learned from it, what not, and a reference estimate."""
 
 from spillover.assessment.assess import Assessment, assess
 from spillover.assessment.data import ArmAverages, Comparison

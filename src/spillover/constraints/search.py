@@ -1,4 +1,4 @@
-"""From scores to a feasible set of arms."""
+"""Search for the feasible set of arms with the highest total score."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""How good were past decisions? From a table to what others would have earned."""
+"""Evaluate a table of past decisions: read it, draw worlds, and play policies and fixed sets in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
