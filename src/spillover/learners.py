@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import missing_arms
 from spillover.array_file import ArrayFile, save_array_file
 from spillover.books import Books
 from spillover.constraints import Constraint, to_entries
@@ -18,6 +17,7 @@ from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.contracts.hyperparameters import check_grid, value_of, with_values
 from spillover.formatting import Shown
 from spillover.journal import to_the_end
+from spillover.learner_input import Details, missing_arms
 from spillover.live import Learner
 from spillover.many_reports import (
     Known,
@@ -30,7 +30,6 @@ from spillover.many_reports import (
     part_of,
     table,
 )
-from spillover.reports import Details
 from spillover.rng import Purpose, Rng
 from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
 from spillover.saved import about_learner, saved_setting

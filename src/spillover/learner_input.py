@@ -1,16 +1,53 @@
-"""Partial reports of rounds that were played: context, doses and the outcomes that are known so far.
+"""Check what learners are told: the names of arms, those that are available, and outcomes that arrive in parts.
 
-The functions are for one round or for a batch of them, (*batch, n).
+Reports are of one round or of a batch of them, (*batch, n).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
+from spillover.constraints import finder
 from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, Problem
 
-REAL = np.dtype(np.float64)  # there is one object of it, and to compare types takes longer
+
+def same_names(known: tuple[str, ...] | None, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The names of the arms; names that are known already must not be contradicted."""
+    if given is None:
+        return known
+    accepted = f"the names that the constraints use, {known}"
+    validate.require(known is None or tuple(given) == known, "arms", tuple(given), accepted)
+    return tuple(given)
+
+
+def check_names(arms: tuple[str, ...] | None, n: int) -> None:
+    """Raise a ValueError if the arms do not have one name each."""
+    if arms is not None:
+        good = len(set(arms)) == len(arms) == n
+        validate.require(good, "arms", arms, f"{n} different names, one for each arm")
+
+
+def missing_arms(available: Any, n: int, arms: tuple[str, ...] | None) -> tuple[int, ...]:
+    """The positions of the arms that are not available; `available` is a mask, positions or names."""
+    if available is None:
+        return ()
+    given = np.asarray(validate.unmasked("available", available))
+    if given.dtype == np.bool_:
+        mask = np.asarray(validate.in_order("available", available, n, arms, "arms"))
+        validate.require(mask.shape == (n,), "shape of available", mask.shape, f"({n},)")
+        return tuple(np.flatnonzero(~mask).tolist())
+    listed: list[Any] = given.tolist() if given.ndim == 1 else [None]
+    is_list = (given.ndim == 1 and given.dtype.kind in "iuU") or all(isinstance(arm, str) for arm in listed)
+    accepted = f"a mask of {n} values True or False, or a list of arms"
+    validate.require(is_list, "available", available, accepted)
+    find = finder(n, arms)
+    present = {find("available", arm) for arm in listed}
+    return tuple(position for position in range(n) if position not in present)
+
+
+REAL = np.dtype(np.float64)  # a singleton: `is` is faster than `==`
 
 
 class Details(NamedTuple):
