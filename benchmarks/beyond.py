@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spillover.experiments import Results, run_experiment
-from spillover.number_format import format_value
+from spillover.formatting import format_value
 from spillover.report.claims import format_ci
 from spillover.report.tables import final_table, spans
 from spillover.studies import load_experiment

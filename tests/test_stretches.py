@@ -16,7 +16,7 @@ from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
 from spillover.studies.beyond.units import SyntheticInUnits
-from spillover.testing.stretches import demand_same_stretches, in_stretches, one_by_one
+from spillover.testing.invariance import demand_same_stretches, in_stretches, one_by_one
 from spillover.testing.trial import Trial
 from tests.sampling import every
 

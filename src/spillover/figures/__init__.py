@@ -1,6 +1,6 @@
 """Figures that are readable in grey and by the colour-blind; each takes `ax=` (or creates one) and returns it."""
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 with needed_for("a figure", "plot"):
     from spillover.figures.course import course_figure

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from spillover import validate
 from spillover.figures.style import WIDTH, new_axes, numbered_style
-from spillover.printable import printable
+from spillover.formatting import printable
 
 TICKS = 4
 

@@ -29,7 +29,7 @@ from spillover.figures.select_arms import (
 )
 from spillover.figures.style import COLORS, HATCHES, figure_legend, figure_of, hide_spines, new_panels
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import is_known
+from spillover.reasons.paths import is_known
 
 PARTS = (
     ("on_itself", "effect on itself", COLORS[0], HATCHES[0]),

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from itertools import takewhile
 
-from spillover.printable import printable
+from spillover.formatting import printable
 
 NAMED_NODES = 12  # arms that may have names in the graph; more are numbered
 LONG_NAME = 26  # letters of a name in the graph; with longer names arms are numbered

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.figures.labels import short_names
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import edge_places, is_known, sizes, values_at
+from spillover.reasons.paths import edge_places, is_known, sizes, values_at
 
 MOST_ARMS = 24  # in each panel
 MOST_SOURCES = 12  # chosen arms in the graph, before the arms that they affect

@@ -9,14 +9,14 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
+from spillover.constraints.exact import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
+from spillover.learner_input import Details
 from spillover.live import Learner
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
-from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.set_search import EFFORT
 from spillover.state import copy_state, leaves
 from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.policies.compiled_rounds import course_for_kernels, played_by
 from spillover.policies.explanations import scaled_explanation
@@ -20,7 +21,6 @@ from spillover.policies.scale import (
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Array,
     Batch,

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
-from spillover.hyperparameters import check_grid
+from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, played_by
 from spillover.policies.explanations import scaled_explanation
@@ -22,7 +23,6 @@ from spillover.policies.scale import (
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,

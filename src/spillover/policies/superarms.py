@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import Policy
-from spillover.hyperparameters import check_grid
+from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import MANY_ARMS, GraphErrors
-from spillover.hyperparameters import check_grid
 from spillover.policies.dates import dated
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
@@ -45,7 +46,6 @@ from spillover.policies.switching_state import (
     observations,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.state import map_leaves, repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 

@@ -6,6 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.policies.averages import Averages, means, upper_index
 from spillover.policies.cucb import WIDTH
 from spillover.policies.explanations import scaled_explanation
@@ -19,7 +20,6 @@ from spillover.policies.scale import (
     unit_or_one,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,

@@ -8,6 +8,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
+from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import check_feasible
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
@@ -19,7 +21,6 @@ from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge, known_arms
 from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
-from spillover.set_search import EFFORT, check_feasible
 from spillover.types import BoolArray, Explanation
 
 RECOMMENDED = "switching-sem"

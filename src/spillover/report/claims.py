@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.experiments import Record
+from spillover.formatting import format_value
 from spillover.metrics import Interval
-from spillover.number_format import format_value
 from spillover.report.tables import paired_difference
 from spillover.types import Array
 

@@ -13,8 +13,8 @@ from spillover.experiments import Experiment, Results, load_experiment, parse_ex
 from spillover.experiments.engines import workers_of
 from spillover.experiments.experiment import Search
 from spillover.experiments.forecast import plan
+from spillover.experiments.store import CellStore
 from spillover.metrics import mean_interval
-from spillover.store import CellStore
 from spillover.studies.study import Findings, Job, Request, Study, Summary
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from spillover.experiments.store import CellStore
 from spillover.graph import SparseGraph
 from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.store import CellStore
 from spillover.studies.covid import (
     LITERAL,
     SEMI,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from spillover.hyperparameters import value_of
+from spillover.contracts.hyperparameters import value_of
 from spillover.studies import load_experiment, load_search
 from spillover.studies.synthetic.names import DELAYS, FOLDER, ONCE, SEARCHES, TUNED
 from spillover.studies.synthetic.tuned import SOURCES

@@ -14,8 +14,8 @@ import numpy as np
 
 from spillover.experiments.compute import versions
 from spillover.experiments.fingerprint import describe, digest, source_digest
+from spillover.experiments.store import CellStore, Damaged, check_format
 from spillover.files import read_regular, write_atomically
-from spillover.store import CellStore, Damaged, check_format
 from spillover.studies.covid import compute
 from spillover.studies.covid.compute import Arrays
 from spillover.studies.covid.plan import (

@@ -20,8 +20,8 @@ from spillover.figures import (
 )
 from spillover.figures.graph import EDGE_STYLES, INPUT, arc, edges_of, input_depth, point_on
 from spillover.figures.style import WIDTH
+from spillover.formatting import short_exponent
 from spillover.metrics import mean_interval
-from spillover.number_format import short_exponent
 from spillover.report import sections as general
 from spillover.report.claims import final_regret, format_ci, paired_interval
 from spillover.report.sections import Draw

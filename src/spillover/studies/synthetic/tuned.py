@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from spillover.contracts.hyperparameters import value_of
 from spillover.experiments import Results
-from spillover.hyperparameters import value_of
 from spillover.studies.synthetic.names import DELAYS, FOLDER, ONCE, SEARCHES, SEM_UCB_TUNED, TUNED
 
 SYMBOLS = {"discount": "γ", "exploration": "ξ", "graph.sparsity": "λ"}

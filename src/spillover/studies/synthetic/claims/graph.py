@@ -6,8 +6,8 @@ import numpy as np
 
 from spillover.environments import SEMWorld
 from spillover.experiments import Record, Results
+from spillover.formatting import format_value
 from spillover.metrics import Interval, graph_mse, mean_interval
-from spillover.number_format import format_value
 from spillover.report.claims import (
     FAILS,
     HOLDS,
