@@ -16,7 +16,7 @@ from spillover.experiments.engines import ENGINES
 from spillover.experiments.forecast import expected_seconds, time_in_words
 from spillover.extras import needed_for
 from spillover.studies import STUDIES, Findings, Job, Option, Request, Study, experiment_study, find_study, write_report
-from spillover.studies.study import say_nothing
+from spillover.study import say_nothing
 
 WITHOUT_ASKING = 600.0  # seconds that a run may take
 folder_type = click.Path(path_type=Path)
@@ -80,7 +80,7 @@ def quick_help() -> str:
 
 def reproduce_help() -> str:
     """The help of the command: the studies, with what they say about themselves."""
-    width = max(len(name) for name in STUDIES)
+    width = max(map(len, STUDIES), default=0)
     names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
@@ -112,6 +112,8 @@ def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
     check_installed()
     if options["quick"] and options["replications"] is not None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
+    if name is None and not STUDIES:
+        raise click.UsageError("no study is installed: install spillover again, or name one as module:Class")
     chosen = list(STUDIES.values()) if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)

@@ -16,7 +16,7 @@ from spillover.experiments.experiment import Place
 from spillover.experiments.forecast import plan
 from spillover.experiments.tune import Tuned, run_search
 from spillover.studies import load_search
-from spillover.studies.study import say_nothing
+from spillover.study import say_nothing
 
 EXAMPLES = (
     "spillover tune covid-grid --replications 5",

@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[1]
 # listed counts, a new folder too.
 APART = {
     "__init__", "__main__", "assessment", "cli", "client", "comparison", "dashboard", "evaluation", "figures",
-    "history", "http", "interop", "recommendation", "report", "service", "studies", "testing", "views",
+    "history", "http", "interop", "recommendation", "report", "service", "studies", "study", "testing", "views",
 }  # fmt: skip
 
 

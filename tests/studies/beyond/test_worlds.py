@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
-from spillover.studies.beyond.units import SyntheticInUnits
 from spillover.testing import check_environment
+from spillover_studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
+from spillover_studies.beyond.units import SyntheticInUnits
 
 
 def test_a_world_in_other_units_is_sound():

@@ -5,9 +5,9 @@ import pytest
 
 from spillover.experiments import open_results
 from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN
-from spillover.studies.synthetic.claims import changes, graph, regret, theory
-from spillover.studies.synthetic.claims.text import joint
-from spillover.studies.synthetic.names import (
+from spillover_studies.synthetic.claims import changes, graph, regret, theory
+from spillover_studies.synthetic.claims.text import joint
+from spillover_studies.synthetic.names import (
     BLIND,
     DELAYS,
     ONCE,
@@ -19,7 +19,7 @@ from spillover.studies.synthetic.names import (
     SEM_UCB_TUNED,
     TUNED,
 )
-from spillover.studies.synthetic.summary import standing, tunings
+from spillover_studies.synthetic.summary import standing, tunings
 
 WINDOWS = 8  # of 50 rounds; the means change at 100, 200 and 300
 
