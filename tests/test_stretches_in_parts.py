@@ -15,7 +15,7 @@ from spillover.testing import check_policy
 from spillover.testing.shared import snapshot
 from spillover.testing.stretches import demand_same_stretches
 from spillover.testing.trial import Trial
-from spillover_studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
+from spillover_studies.beyond.variants import MisdatedNDCSEM, MisdatedSwitchingSEM
 from tests.sampling import every
 from tests.test_stretches import DELAYS, HORIZON, SWITCHING, WORLDS, world
 

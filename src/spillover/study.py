@@ -21,8 +21,7 @@ from spillover.metrics import mean_interval
 from spillover.store import CellStore
 
 if TYPE_CHECKING:
-    from spillover.report.page import Part
-    from spillover.report.sections import Draw
+    from spillover.report.page import Draw, Part
 
 QUICK = 10  # replications: enough to rank the policies, in a minute
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"

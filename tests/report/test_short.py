@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from spillover.report.short import short_body
+from spillover.report.page import short_body
 
 NUMBERS = pd.DataFrame({"policy": ["NDC-SEM"], "regret": ["1,234 [1,000, 1,468]"]})
 

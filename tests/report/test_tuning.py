@@ -4,7 +4,7 @@ import numpy as np
 
 import spillover as sp
 from spillover.experiments.tune import tune
-from spillover.report.tuning import draw_grid
+from spillover.figures.grid import draw_grid
 
 WORLD = sp.SyntheticSEM(n_arms=4, budget=2, horizon=60, changes=())
 

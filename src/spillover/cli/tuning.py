@@ -55,7 +55,7 @@ def tune(
         discount = [0.9, 0.99]
         exploration = { from = 1e-8, to = 0.1, points = 8 }     # logarithmic
     """
-    from spillover.report.tuning import draw_grid  # matplotlib takes half a second to load
+    from spillover.figures.grid import draw_grid  # matplotlib takes half a second to load
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)

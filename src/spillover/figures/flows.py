@@ -12,11 +12,9 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from spillover.figures.arrow_routing import Line, Page, best_bend, curves, quadratic, within
-from spillover.figures.labels import LONG_NAME, NAMED_NODES, as_written, short_names
-from spillover.figures.layout import Places, places
+from spillover.figures.layout import Line, Page, Places, best_bend, curves, places, quadratic, within
 from spillover.figures.select_arms import Flow, scale_limit
-from spillover.figures.style import COLORS, figure_of
+from spillover.figures.style import COLORS, LONG_NAME, NAMED_NODES, as_written, figure_of, short_names
 from spillover.reasons import ArmReason
 from spillover.types import Array
 

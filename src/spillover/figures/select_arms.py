@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.figures.labels import short_names
+from spillover.figures.style import short_names
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.edges import edge_places, is_known, sizes, values_at
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from spillover import validate
-from spillover.figures.differences import Difference
+from spillover.figures.comparisons import Difference
 from spillover.html_columns import html_columns
 from spillover.hyperparameters import value_of
 from spillover.metrics import Interval, mean_interval

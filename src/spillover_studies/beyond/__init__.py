@@ -7,8 +7,7 @@ from spillover.experiments import Results
 from spillover.study import ShippedExperiment
 
 if TYPE_CHECKING:
-    from spillover.report.page import Part
-    from spillover.report.sections import Draw
+    from spillover.report.page import Draw, Part
 
 
 class BeyondStudy(ShippedExperiment):

@@ -5,17 +5,24 @@ from html import escape
 
 from spillover.experiments import Results
 from spillover.figures import ratios_figure, regret_panels
-from spillover.report import sections
+from spillover.report import page as default
 from spillover.report.claims import claims_body
-from spillover.report.page import Part
+from spillover.report.page import Draw, Part
 from spillover.report.page import page_parts as general_parts
-from spillover.report.sections import Draw
 from spillover.report.tables import final_table, html_table, show_final
-from spillover_studies.beyond.claims import beyond_claims
-from spillover_studies.beyond.conclusions import conclusion
-from spillover_studies.beyond.families import MAIN, VARIED, families_run, family_table, oracle_ratios
-from spillover_studies.beyond.summary import in_short
-from spillover_studies.beyond.sweeps import SWEEPS, multiples, sweep_ratios, worlds_of
+from spillover_studies.beyond.claims import beyond_claims, conclusion
+from spillover_studies.beyond.numbers import in_short
+from spillover_studies.beyond.settings import (
+    MAIN,
+    SWEEPS,
+    VARIED,
+    families_run,
+    family_table,
+    multiples,
+    oracle_ratios,
+    sweep_ratios,
+    worlds_of,
+)
 
 GRAPH = ("graph",)  # the same learner wherever it is a parameter
 
@@ -31,8 +38,8 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "regret", "Regret over time", over_time(results, draw)
     yield "varied", "Variations of the setting", varied(results, draw)
     yield from sweep_parts(results, draw)
-    yield "parameters", "Parameters", sections.parameters(results, without=GRAPH)
-    yield "settings", "Settings, seeds, versions", sections.settings(results)
+    yield "parameters", "Parameters", default.parameters(results, without=GRAPH)
+    yield "settings", "Settings, seeds, versions", default.settings(results)
 
 
 def papers_setting(results: Results, draw: Draw) -> str:

@@ -17,8 +17,7 @@ from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.files import read_regular, write_atomically
 from spillover.store import CellStore, Damaged, check_format
 from spillover.types import Array
-from spillover_studies.covid import compute
-from spillover_studies.covid.compute import Arrays
+from spillover_studies.covid import play
 from spillover_studies.covid.plan import (
     LITERAL,
     PAPER_RULE,
@@ -26,10 +25,9 @@ from spillover_studies.covid.plan import (
     planned_runs,
     run_name,
 )
-from spillover_studies.covid.play import Played, Sets, prepare_all, unit_of
+from spillover_studies.covid.play import ONE_RUN, SCALES, SEED_SETS, Arrays, Grid, Played, Sets, prepare_all, unit_of
 from spillover_studies.covid.record import STUDY_WINDOW, CovidRecord
 from spillover_studies.covid.scores import Rulers, cumulative_rewards, weights_of
-from spillover_studies.covid.tuning import ONE_RUN, SCALES, SEED_SETS, Grid
 
 FORMAT = 3
 NAMED_BY = 16  # characters of the identity in the name of a cell, to separate studies in one folder
@@ -97,7 +95,7 @@ class CovidResults:
 
     def rulers(self, rule: str = PAPER_RULE) -> Rulers:
         if ("rulers", rule) not in self.read:
-            self.read["rulers", rule] = compute.make_rulers(self.data, self.plan.shifts, rule)
+            self.read["rulers", rule] = play.make_rulers(self.data, self.plan.shifts, rule)
         found: Rulers = self.read["rulers", rule]
         return found
 
@@ -158,9 +156,9 @@ def compute_study(record: CovidRecord, plan: CovidPlan, keep: "Keeper") -> Covid
     folder, sets = keep.store.folder, prepare_all(record, plan, plan.data_seeds())
     about = describe_study(record, plan, sets) | {"identity": keep.identity}
     write_about(folder, about)  # first: otherwise cells would belong to an older study.json
-    data = keep("data", lambda: (compute.data_arrays(sets), {}))[0]
+    data = keep("data", lambda: (play.data_arrays(sets), {}))[0]
     for run in planned_runs():
-        keep(run.name, lambda r=run: (compute.played(plan, r, sets, data), {}))  # type: ignore[misc]
+        keep(run.name, lambda r=run: (play.play_run(plan, r, sets, data), {}))  # type: ignore[misc]
     for scale, unit in SCALES.items():
         keep_grids(keep, record, plan, scale, unit_of(sets) if unit else 1.0)
     about |= {"seconds": keep.seconds}
@@ -216,15 +214,15 @@ def keep_grids(keep: Keeper, record: CovidRecord, plan: CovidPlan, scale: str, u
     """The grid of a scale on each set of seeds, with lambda from separate seeds; and on one run as in the paper."""
 
     def sparsity() -> tuple[Arrays, Arrays]:
-        return {}, {"sparsity": compute.sparsity(record, plan, unit)}
+        return {}, {"sparsity": play.sparsity(record, plan, unit)}
 
     def grid(number: int) -> tuple[Arrays, Arrays]:
-        return compute.grid(record, plan, number, unit, chosen).rewards, {}
+        return play.grid(record, plan, number, unit, chosen).rewards, {}
 
     chosen = keep(f"sparsity-{scale}", sparsity)[1]["sparsity"]
     for name, number in SEED_SETS.items():
         keep(f"grid-{scale}-{name}", lambda k=number: grid(k))  # type: ignore[misc]
-    keep(f"grid-{scale}-{ONE_RUN}", lambda: (compute.grid_of_one_run(record, plan, unit).rewards, {}))
+    keep(f"grid-{scale}-{ONE_RUN}", lambda: (play.grid_of_one_run(record, plan, unit).rewards, {}))
 
 
 def describe_study(record: CovidRecord, plan: CovidPlan, sets: Sets) -> dict[str, Any]:

@@ -98,6 +98,6 @@ def available_record(request: Request) -> CovidRecord:
 
 def gains(study: CovidResults) -> list[dict[str, Any]]:
     """The gain of NDC-SEM over SEM-UCB after the change, by every scoring rule."""
-    from spillover_studies.covid.report.measures import reward_table
+    from spillover_studies.covid.report.tables import reward_table
 
     return [{str(key): value for key, value in row.items()} for row in reward_table(study).to_dict("records")]

@@ -10,11 +10,11 @@ from spillover.experiments.experiment import Search
 from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search
 from spillover.study import Findings, Job, Request, ShippedExperiment, announcement, plan_for
-from spillover_studies.synthetic.names import FOLDER, SEARCHES
 
 if TYPE_CHECKING:
-    from spillover.report.page import Part
-    from spillover.report.sections import Draw
+    from spillover.report.page import Draw, Part
+SEARCHES = ("ndc-sem-grid", "sem-ucb-grid")  # files in tuning/
+FOLDER = "tuning"  # of what they find, inside that of the results
 
 
 class SyntheticStudy(ShippedExperiment):

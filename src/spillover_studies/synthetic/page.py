@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from spillover.experiments import Results
-from spillover.report import sections as general
+from spillover.report import page as default
 from spillover.report.claims import claims_body
-from spillover.report.page import Part
+from spillover.report.page import Draw, Part
 from spillover.report.page import page_parts as general_parts
-from spillover.report.sections import Draw
-from spillover_studies.synthetic import sections
+from spillover_studies.synthetic import sections, tuned
 from spillover_studies.synthetic.claims import all_claims
-from spillover_studies.synthetic.summary import in_short
+from spillover_studies.synthetic.numbers import in_short
 
 TITLES = {"fresh": "Regret over fresh worlds", "picture": "Regret in one world, as in the paper's figure"}
 
@@ -27,7 +26,7 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "regret-fresh", TITLES["fresh"], sections.regret(results, "fresh", draw)
     yield "regret-picture", "One world, as in the paper's figures", sections.one_world(results, draw)
     yield "counts", "In how many worlds each statement holds", sections.counts(results)
-    yield "tuning", "Tuning", sections.tuning(results, draw)
+    yield "tuning", "Tuning", tuned.tuning(results, draw)
     yield "table", "Final regret", sections.final_regret_tables(results, TITLES)
     yield "payoff", "Average payoff and computing time", sections.payoffs(results)
     yield "adaptation", "Adaptation to changes", sections.adaptation(results, draw)
@@ -36,7 +35,7 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "ablation", "What each part contributes", sections.ablations(results, draw)
     yield "world", "The world of the figures", sections.picture_world(results, draw)
     yield "parameters", "Parameters", sections.parameters(results)
-    yield "settings", "Settings, seeds, versions", general.settings(results)
+    yield "settings", "Settings, seeds, versions", default.settings(results)
 
 
 def is_complete(results: Results) -> bool:

@@ -5,8 +5,7 @@ import pytest
 
 import spillover as sp
 from spillover.testing import check_environment
-from spillover_studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
-from spillover_studies.beyond.units import SyntheticInUnits
+from spillover_studies.beyond.variants import MisdatedNDCSEM, MisdatedSwitchingSEM, SyntheticInUnits
 
 
 def test_a_world_in_other_units_is_sound():

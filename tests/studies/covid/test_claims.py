@@ -11,6 +11,7 @@ from spillover.metrics import Interval
 from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN, UNCHECKABLE
 from spillover_studies.covid import LITERAL, SEMI, clustered_interval
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, run_name
+from spillover_studies.covid.play import ONE_RUN
 from spillover_studies.covid.report.claims import covid_claims
 from spillover_studies.covid.report.document import findings
 from spillover_studies.covid.report.measures import (
@@ -18,17 +19,18 @@ from spillover_studies.covid.report.measures import (
     detected,
     gain,
     graph_share,
+    half_verdict,
+    in_most_runs,
+    level_verdict,
     median_run,
     more_or_fewer,
     only_after,
     single_winners,
 )
+from spillover_studies.covid.report.page import conclusion, in_short
 from spillover_studies.covid.report.penalty import specific_a_day, star_effect
 from spillover_studies.covid.report.sections import by_region
-from spillover_studies.covid.report.summary import conclusion, in_short
-from spillover_studies.covid.report.verdicts import half_verdict, in_most_runs, level_verdict
 from spillover_studies.covid.scores import top_regions, weights_of
-from spillover_studies.covid.tuning import ONE_RUN
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from matplotlib.patches import Circle
 from matplotlib.text import Text
 
 from spillover import figures
-from spillover.figures.arrow_routing import Page, curves, distances
+from spillover.figures.layout import Page, curves, distances
 from spillover.metrics import Interval
 from spillover.study import Request
 from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval
@@ -22,10 +22,10 @@ from spillover_studies.covid import report as covid
 from spillover_studies.covid.outbreak import simulated_outbreak
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
 from spillover_studies.covid.record import MissingData
-from spillover_studies.covid.report.checks import recovery
+from spillover_studies.covid.report.figures import CHOSEN, FORCED, STARTING
 from spillover_studies.covid.report.map import RADIUS, frame_of, places
-from spillover_studies.covid.report.measures import contribution_table, format_ci, overlaps, reward_table
-from spillover_studies.covid.report.selection import CHOSEN, FORCED, STARTING
+from spillover_studies.covid.report.measures import format_ci, overlaps, recovery
+from spillover_studies.covid.report.tables import contribution_table, reward_table
 from spillover_studies.covid.study import plan_for
 from tests.cli.calls import call, refused
 from tests.report.layout import faults

@@ -35,7 +35,7 @@ from spillover_studies.covid.plan import (
     VARIANTS,
     run_name,
 )
-from spillover_studies.covid.play import prepare_all
+from spillover_studies.covid.play import ONE_RUN, best_cell, prepare_all
 from spillover_studies.covid.record import covid_italy
 from spillover_studies.covid.results import FORMAT, cell_name
 from spillover_studies.covid.scores import (
@@ -49,7 +49,6 @@ from spillover_studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover_studies.covid.tuning import ONE_RUN, best_cell
 from spillover_studies.covid.worlds import literal_world, shifted, spectral_radius
 from tests.record import NEEDS_RECORD
 

@@ -6,7 +6,8 @@ import pandas as pd
 
 from spillover.hyperparameters import value_of
 from spillover.studies import load_experiment, load_search
-from spillover_studies.synthetic.names import DELAYS, FOLDER, ONCE, SEARCHES, TUNED
+from spillover_studies.synthetic import FOLDER, SEARCHES
+from spillover_studies.synthetic.measures import DELAYS, ONCE, TUNED
 from spillover_studies.synthetic.tuned import SOURCES
 
 

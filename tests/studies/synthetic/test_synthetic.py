@@ -10,7 +10,7 @@ from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN
 from spillover.studies import STUDIES, Request, write_report
 from spillover_studies.synthetic import SyntheticStudy
 from spillover_studies.synthetic.claims import PARTS, all_claims
-from spillover_studies.synthetic.summary import in_short
+from spillover_studies.synthetic.numbers import in_short
 from tests.studies.synthetic.searches import write_searches
 
 
@@ -72,7 +72,7 @@ def test_every_claim_appears_once_with_a_verdict(results):
 
 def test_without_searches_the_page_says_so(results, quick_figures, tmp_path):
     from spillover.report.page import Illustrator
-    from spillover_studies.synthetic.sections import tuning
+    from spillover_studies.synthetic.tuned import tuning
 
     results.store.folder, kept = tmp_path, results.store.folder
     try:

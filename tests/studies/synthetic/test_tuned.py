@@ -6,7 +6,8 @@ import pytest
 from spillover.experiments.tune import run_search
 from spillover.hyperparameters import value_of
 from spillover.studies import STUDIES, Request, load_experiment, load_search
-from spillover_studies.synthetic.names import DELAYS, PRINTED, SEARCHES
+from spillover_studies.synthetic import SEARCHES
+from spillover_studies.synthetic.measures import DELAYS, PRINTED
 from spillover_studies.synthetic.tuned import SOURCES, best_cell, compare, read_searches
 from tests.studies.synthetic.searches import made_up_cells, write_searches
 

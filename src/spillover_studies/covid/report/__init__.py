@@ -1,10 +1,18 @@
 """The report of the Covid-19 study: figures, claims and limitations."""
 
-from spillover_studies.covid.report.cases import error_figure, prediction_panels, recorded_panels
-from spillover_studies.covid.report.curves import days_figure, days_panels, gain_figure, rules_figure, runs_figure
+from spillover_studies.covid.report.figures import (
+    days_figure,
+    days_panels,
+    error_figure,
+    gain_figure,
+    prediction_panels,
+    recorded_panels,
+    rules_figure,
+    runs_figure,
+    selection_figure,
+)
 from spillover_studies.covid.report.map import schematic_figure
 from spillover_studies.covid.report.page import write_covid_report
-from spillover_studies.covid.report.selection import selection_figure
 
 __all__ = [
     "days_figure",

@@ -8,18 +8,18 @@ from spillover.figures import grid_figure, means_figure
 from spillover.figures.style import WIDTH, figure_legend, new_axes, new_panels
 from spillover.report.tables import html_table
 from spillover_studies.covid import CovidResults
-from spillover_studies.covid.report.cases import recorded_panels
+from spillover_studies.covid.play import ONE_RUN
+from spillover_studies.covid.report.figures import recorded_panels
 from spillover_studies.covid.report.measures import (
     SCALE_LABELS,
     all_single_ranks,
     in_grid,
     single_winners,
-    tuning_table,
 )
-from spillover_studies.covid.report.reading import shown_run
 from spillover_studies.covid.report.sections import Draw
+from spillover_studies.covid.report.tables import tuning_table
+from spillover_studies.covid.report.text import shown_run
 from spillover_studies.covid.scores import top_regions
-from spillover_studies.covid.tuning import ONE_RUN
 
 
 def data(study: CovidResults, draw: Draw) -> str:

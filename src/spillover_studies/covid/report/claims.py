@@ -8,7 +8,7 @@ from spillover.report.claims import FAILS, HOLDS, OPEN, UNCHECKABLE, Claim, Vari
 from spillover.types import Array
 from spillover_studies.covid import LABELS, LITERAL, SEMI, CovidResults, clustered_interval
 from spillover_studies.covid.plan import PAPER_RULE
-from spillover_studies.covid.report.checks import excess
+from spillover_studies.covid.play import ONE_RUN
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
     COMPARISON_LABELS,
@@ -25,13 +25,17 @@ from spillover_studies.covid.report.measures import (
     best_share,
     daily_gains,
     detected,
+    excess,
     format_ci,
     format_number,
     gain,
     graph_share,
+    half_verdict,
     in_grid,
+    in_most_runs,
     largest_weight,
     later_errors,
+    level_verdict,
     mean_cases,
     more_or_fewer,
     one_run_best,
@@ -42,13 +46,12 @@ from spillover_studies.covid.report.measures import (
     runs_won,
     semi_share,
     shifts_won,
+    signed,
     single_ranks,
     single_winners,
     total_gain,
 )
-from spillover_studies.covid.report.verdicts import half_verdict, in_most_runs, level_verdict, signed
 from spillover_studies.covid.scores import SCORES
-from spillover_studies.covid.tuning import ONE_RUN
 
 NAMED = {"MAR": "Marche", "ABR": "Abruzzo", "VDA": "Valle d'Aosta"}  # the regions that the paper names
 ENOUGH = 4  # of the five optimal regions, to count as detected

@@ -9,27 +9,29 @@ from spillover.graph import ROW_BOUND
 from spillover.report.claims import Claim, tally
 from spillover_studies.covid import SEMI, CovidResults, clustered_interval
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
-from spillover_studies.covid.report.checks import bounded_rows, excess, recovery
 from spillover_studies.covid.report.claims import covid_claims
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
+    CONDITIONS,
     FINAL,
     FROM_ALL,
     NAIVE,
     SCALE_LABELS,
     best_share,
+    bounded_rows,
     detected,
+    excess,
     format_ci,
     format_number,
     gain,
     largest_weight,
     later_errors,
     prediction_errors,
+    recovery,
     runs_won,
 )
 from spillover_studies.covid.report.penalty import both_effect, specific_a_day, star_effect
-from spillover_studies.covid.report.reading import sample_size
-from spillover_studies.covid.report.verdicts import CONDITIONS
+from spillover_studies.covid.report.text import sample_size
 
 
 def findings(study: CovidResults) -> str:

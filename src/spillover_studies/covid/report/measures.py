@@ -1,18 +1,22 @@
-"""Numbers that sections and claims share, computed from stored results; nothing is simulated."""
+"""Numbers that sections and claims share, and verdicts on them; only outbreaks with a known graph are simulated."""
 
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from spillover.graph import ROW_BOUND
+from spillover.graph import ROW_BOUND, SparseGraph
 from spillover.metrics import Interval
 from spillover.report import claims
+from spillover.report.claims import FAILS, HOLDS, OPEN, Variant, sign_verdict
+from spillover.rng import Rng
 from spillover.types import Array, BoolArray
 from spillover_studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
-from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, VARIANTS
+from spillover_studies.covid.outbreak import LOCKDOWN_DAYS, outbreak
+from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
+from spillover_studies.covid.play import ONE_RUN, SEED_SETS, best_cell
+from spillover_studies.covid.record import STUDY_WINDOW
 from spillover_studies.covid.scores import (
-    SCORES,
     absolute_error,
     last_values,
     predict_from_all,
@@ -21,7 +25,32 @@ from spillover_studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover_studies.covid.tuning import ONE_RUN, SCALES, SEED_SETS, best_cell
+from spillover_studies.covid.worlds import BUDGET, fit_unmasked, prepare, trailing_mean
+
+CONDITIONS = ("in most single runs", "over all runs")  # of the two verdicts: the paper shows one run, not known which
+
+
+def in_most_runs(true: BoolArray) -> str:
+    """The verdict on single runs, such as the paper's, of a statement that is true in some of them."""
+    return HOLDS if float(np.mean(true)) > 0.5 else FAILS
+
+
+def signed(conditions: str, finding: str, values: Array) -> Variant:
+    """A variant that holds if values are above 0, (shifts, seeds)."""
+    return Variant(conditions, finding, sign_verdict(clustered_interval(values)), in_most_runs(values > 0))
+
+
+def level_verdict(interval: Interval, level: float) -> str:
+    """Holds if the interval is above a level, fails if it is below; a value without an interval is not decided."""
+    if float(interval.low) > level:
+        return HOLDS
+    return FAILS if float(interval.high) < level else OPEN
+
+
+def half_verdict(part: Array, whole: Array) -> str:
+    """Holds if a part is more than half of the whole, fails if it is less."""
+    return sign_verdict(clustered_interval(part - whole / 2))
+
 
 COMPARISONS = {
     "cases": ("ndc-sem", "sem-ucb"),
@@ -223,94 +252,6 @@ def graph_share(study: CovidResults, rule: str = PAPER_RULE, own: bool = False) 
     return apart.sum(axis=-1), (apart & ~top_regions(expected, 5)).sum(axis=-1)
 
 
-def contribution_table(study: CovidResults) -> pd.DataFrame:
-    """Regions by contribution, with their place by recorded cases; means over all data sets, before the shift."""
-    weights = weights_of(study.star())
-    expected = study.data["expected"][..., 0, :]
-    mean = (0, 1)
-    frame = pd.DataFrame(
-        {
-            "region": study.about["names"],
-            RECORDED: recorded_before(study).mean(axis=mean),
-            "region-specific cases a day": expected.mean(axis=mean),
-            "weight": weights.mean(axis=mean),
-            "contribution": (weights * expected).mean(axis=mean),
-            "chosen by NDC-SEM, days 25–39": chosen_days(study, "ndc-sem")[0].mean(axis=mean),
-        }
-    )
-    frame["place by cases"] = frame[RECORDED].rank(ascending=False).astype(int)
-    frame = frame.sort_values("contribution", ascending=False, ignore_index=True)
-    frame.insert(0, "place by contribution", range(1, len(frame) + 1))
-    return frame
-
-
-def reward_table(study: CovidResults, rule: str = PAPER_RULE) -> pd.DataFrame:
-    """Every comparison by every scoring rule: gain of days 40 to 80 with its interval, and how often it is above 0."""
-    rows: list[dict[str, Any]] = []
-    for comparison, (_, rival) in COMPARISONS.items():
-        for score, label in SCORES.items():
-            values = gain(study, comparison, score, rule)
-            base = since(study.rewards(LITERAL, rival, rule)[score], study.about["change"])
-            interval = clustered_interval(values)
-            rows.append(
-                {"comparison": COMPARISON_LABELS[comparison], "scored by": label}
-                | dict(zip(("gain", "low", "high"), map(float, interval), strict=True))
-                | {"share of SEM-UCB's": float(values.mean() / base.mean())}
-                | {"shifts won": shifts_won(values), "runs won": runs_won(values)}
-            )
-    return pd.DataFrame(rows)
-
-
-def regret_table(study: CovidResults) -> pd.DataFrame:
-    """Final regret in the semi-synthetic mode, and the share of the best five after the change."""
-    rows = []
-    for name in (*(v.name for v in VARIANTS), "ndc-sem-no-graph", "delayed-oracle", "random"):
-        interval = clustered_interval(study.played(SEMI, name).regret[..., -1])
-        share = clustered_interval(semi_share(study, name))
-        rows.append(
-            {"policy": name}
-            | dict(zip(("regret", "low", "high"), map(float, interval), strict=True))
-            | {"best five, days 44–80": float(share.mean)}
-        )
-    return pd.DataFrame(rows)
-
-
-def payoff_table(study: CovidResults) -> pd.DataFrame:
-    """Average payoff in cases a day over all 80 days, and seconds of playing all runs, of every policy."""
-    days, rows = len(study.days), []
-    for name in (*(v.name for v in VARIANTS), "ndc-sem-no-graph"):
-        replayed = study.rewards(LITERAL, name)
-        rows.append(
-            {"policy": name}
-            | {score: float(replayed[score][..., -1].mean()) / days for score in ("own", "common")}
-            | {"semi": float(study.rewards(SEMI, name)["common"][..., -1].mean()) / days}
-            | {"seconds": study.seconds(LITERAL, name)}
-        )
-    return pd.DataFrame(rows)
-
-
-def tuning_table(study: CovidResults) -> pd.DataFrame:
-    """The best cell by every criterion, and its value on the reported seed by the moving common graph."""
-    plan, rows = study.plan, []
-    for scale in SCALES:
-        value = study.grid(scale, "reported").rewards["moving"].mean(axis=-1)
-        for seeds in SEED_SETS:
-            for score in ("own", "common", "moving"):
-                i, j = best_cell(study.grid(scale, seeds).rewards[score])
-                rows.append(
-                    {
-                        "scale": "cases" if scale == "cases" else "[0, 1]",
-                        "seed": "first reported" if seeds == "reported" else "the other",
-                        "chosen by": SCORES[score],
-                        "discount γ": plan.discounts[i],
-                        "exploration ξ": plan.explorations[j],
-                        "value on the reported seed": float(value[i, j]),
-                        "share of the grid's best": float(value[i, j] / value.max()),
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
 def in_grid(study: CovidResults) -> bool:
     """Whether the paper's setting is a cell of the grid."""
     plan = study.plan
@@ -360,3 +301,54 @@ def paper_cell(study: CovidResults, scale: str, seeds: str, score: str) -> tuple
     other = next(name for name in SEED_SETS if name != seeds)
     above = values[best_cell(study.grid(scale, other).rewards[score])] - values[at]
     return int((mean > mean[at]).sum()) + 1, clustered_interval(above[:, None])
+
+
+SEEDS = (0, 1, 2)  # of the simulated outbreaks
+
+
+class Recovery(NamedTuple):
+    """How well a known graph is recovered, over the simulated outbreaks."""
+
+    measured: float  # largest error of an entry if region-specific cases are known and none is masked
+    resampled: tuple[float, float]  # the same if they are resampled, as in the study: lowest, highest
+    masked_rows: float  # mean sum of a row if cases of regions that were not chosen are masked
+    true_rows: float
+
+
+@cache
+def recovery(seeds: tuple[int, ...] = SEEDS) -> Recovery:
+    """Fit the graph of simulated outbreaks as the study does; always the same numbers."""
+    y, b, masks, truth, drawn = [], [], [], [], []
+    for seed in seeds:
+        made = outbreak(seed)
+        days = (STUDY_WINDOW[1] - STUDY_WINDOW[0]).days + 1
+        y.append(trailing_mean(made.record.cases[len(LOCKDOWN_DAYS) :])[-days:])
+        b.append(trailing_mean(made.specific[len(LOCKDOWN_DAYS) :])[-days:])
+        masks.append(Rng(seed, np.arange(days)).permutation(y[0].shape[-1]) < BUDGET)
+        truth.append(made.adjacency)
+        drawn.append(prepare(made.record, shift=0, seed=seed).unshifted_specific)
+    overall, specific, true = np.stack(y), np.stack(b), np.stack(truth)
+    resampled = largest_error(fit_unmasked(overall, np.stack(drawn)) - true)
+    masked = fit_unmasked(overall, specific * np.stack(masks), SparseGraph(sparsity=0.0))
+    return Recovery(
+        measured=float(largest_error(fit_unmasked(overall, specific, SparseGraph(sparsity=0.0)) - true).max()),
+        resampled=(float(resampled.min()), float(resampled.max())),
+        masked_rows=float(masked.sum(axis=-1).mean()),
+        true_rows=float(true.sum(axis=-1).mean()),
+    )
+
+
+def largest_error(errors: Array) -> Array:
+    return np.asarray(np.abs(errors).max(axis=(-2, -1)))
+
+
+def excess(study: CovidResults) -> Array:
+    """Share of days on which a region's sampled specific cases exceed its recorded ones, (n,); A >= 0 excludes it."""
+    above = study.data["unshifted_specific"] > study.data["unshifted_overall"]
+    return np.asarray(above.mean(axis=(0, 1, 2)))
+
+
+def bounded_rows(study: CovidResults) -> float:
+    """Share of the rows of A* that sum to the bound, if there is one."""
+    rows = study.star(BOUNDED_RULE).sum(axis=-1)
+    return float((rows > ROW_BOUND - 1e-6).mean())

@@ -8,7 +8,7 @@ from spillover.report.tables import html_table
 from spillover.types import Array
 from spillover_studies.covid import LABELS, LITERAL, SEMI, CovidResults, clustered_interval
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, RULE_LABELS, RULES, SQUARED_RULE, VARIANTS
-from spillover_studies.covid.report.curves import rules_figure
+from spillover_studies.covid.report.figures import rules_figure
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
     FROM_ALL,
@@ -19,8 +19,8 @@ from spillover_studies.covid.report.measures import (
     later_errors,
     prediction_errors,
 )
-from spillover_studies.covid.report.reading import sample_size
 from spillover_studies.covid.report.sections import Draw
+from spillover_studies.covid.report.text import sample_size
 
 SHORT = {PAPER_RULE: "as in the paper", BOUNDED_RULE: f"bounded, {ROW_BOUND:g}", SQUARED_RULE: "squared error, 1%"}
 SPECIFIC = "region-specific cases a day in the chosen regions, days 40 to 80"

@@ -12,8 +12,15 @@ from spillover.report.tables import html_table, spans
 from spillover.types import Array
 from spillover_studies.covid import LABELS, LITERAL, SEMI, CovidResults, clustered_interval, validation_days
 from spillover_studies.covid.plan import NO_GRAPH, VARIANTS
-from spillover_studies.covid.report.cases import error_figure, prediction_panels
-from spillover_studies.covid.report.curves import days_figure, days_panels, gain_figure, runs_figure
+from spillover_studies.covid.report.figures import (
+    days_figure,
+    days_panels,
+    error_figure,
+    gain_figure,
+    prediction_panels,
+    runs_figure,
+    selection_figure,
+)
 from spillover_studies.covid.report.map import schematic_figure
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
@@ -26,7 +33,6 @@ from spillover_studies.covid.report.measures import (
     RECORDED,
     YESTERDAY,
     best_share,
-    contribution_table,
     detected,
     format_ci,
     format_number,
@@ -34,16 +40,13 @@ from spillover_studies.covid.report.measures import (
     later_errors,
     median_run,
     only_after,
-    payoff_table,
     prediction_errors,
-    regret_table,
-    reward_table,
     runs_won,
     shifts_won,
     total_gain,
 )
-from spillover_studies.covid.report.reading import sample_size, shown_run
-from spillover_studies.covid.report.selection import selection_figure
+from spillover_studies.covid.report.tables import contribution_table, payoff_table, regret_table, reward_table
+from spillover_studies.covid.report.text import sample_size, shown_run
 from spillover_studies.covid.scores import (
     SCORES,
     forced_choices,

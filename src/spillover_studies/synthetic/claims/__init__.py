@@ -21,8 +21,14 @@ from spillover_studies.synthetic.claims.graph import (
     learns_structure,
     rich_data,
 )
-from spillover_studies.synthetic.claims.regret import base_arms, delays_degrade, outperforms
-from spillover_studies.synthetic.claims.theory import lemma, order_of_delay, theorem
+from spillover_studies.synthetic.claims.regret import (
+    base_arms,
+    delays_degrade,
+    lemma,
+    order_of_delay,
+    outperforms,
+    theorem,
+)
 
 PARTS = (
     outperforms,

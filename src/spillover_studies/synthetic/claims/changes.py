@@ -16,9 +16,7 @@ from spillover.report.claims import (
     sign_verdict,
 )
 from spillover.types import Array, BoolArray
-from spillover_studies.synthetic.claims.text import by_delay, joint
-from spillover_studies.synthetic.measures import SHARE, SPAN, Slopes, recovery
-from spillover_studies.synthetic.names import (
+from spillover_studies.synthetic.measures import (
     BLIND,
     DELAYS,
     EXACT,
@@ -28,8 +26,14 @@ from spillover_studies.synthetic.names import (
     PRINTED,
     SEM_UCB,
     SEM_UCB_TUNED,
+    SHARE,
+    SPAN,
     TUNED,
     TUNINGS,
+    Slopes,
+    by_delay,
+    joint,
+    recovery,
 )
 
 LEARNING = (SEM_UCB, *BLIND)  # the random policy has nothing to lose at a change

@@ -23,9 +23,20 @@ from spillover.report.claims import sign_verdict as sign
 from spillover.report.tables import paired_ratio
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, BoolArray
-from spillover_studies.synthetic.claims.text import by_delay, joint
-from spillover_studies.synthetic.names import BLIND, DELAYS, EXACT, FRESH, ONCE, PICTURE, SEM_UCB, TUNED
-from spillover_studies.synthetic.start import fresh_worlds, study_start
+from spillover_studies.synthetic.measures import (
+    BLIND,
+    DELAYS,
+    EXACT,
+    FRESH,
+    ONCE,
+    PICTURE,
+    SEM_UCB,
+    TUNED,
+    by_delay,
+    fresh_worlds,
+    joint,
+    study_start,
+)
 
 
 def better_knowledge(results: Results) -> Claim:

@@ -1,4 +1,4 @@
-"""The paper's worlds with rewards in other units: every z and y is multiplied by the same number."""
+"""Policies and worlds of this study alone: policies without dates of outcomes, worlds in other units."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -9,8 +9,40 @@ import numpy as np
 from spillover import validate
 from spillover.environments.synthetic import SyntheticSEM
 from spillover.environments.world import SEMWorld
+from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.switching import SwitchingSEM
 from spillover.rng import Rng
 from spillover.types import Array, Batch, Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisdatedNDCSEM(NDCSEM):
+    """NDC-SEM that discounts every outcome as one that was played `assumed` rounds ago."""
+
+    assumed: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.whole("assumed", self.assumed, 0)
+
+    @property
+    def assumed_delay(self) -> int:
+        return self.assumed
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisdatedSwitchingSEM(SwitchingSEM):
+    """Switching-SEM that takes every outcome to have been played `assumed` rounds ago."""
+
+    assumed: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.whole("assumed", self.assumed, 0)
+
+    @property
+    def assumed_delay(self) -> int:
+        return self.assumed
 
 
 @dataclass(frozen=True, kw_only=True)
