@@ -35,7 +35,7 @@ OTHERS: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.5", "linewidth":
 
 
 class Drawing(NamedTuple):
-    """What is adjusted after everything else has its place on the page."""
+    """Parts that are adjusted after everything else has its place on the page."""
 
     arrows: dict[Flow, FancyArrowPatch]  # the strongest first
     sizes: dict[int, float]  # of the circles, in square points
@@ -246,7 +246,7 @@ def move_names(ax: Axes, drawing: Drawing) -> None:
 
 
 def touched(box: Bbox, lines: Sequence[Array], heads: Sequence[Bbox]) -> int:
-    """How many arrows a box covers; heads count more."""
+    """Count the arrows that a box covers; heads count more."""
     return sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
 
 

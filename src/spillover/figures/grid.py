@@ -87,7 +87,7 @@ def mark_best(ax: Axes, row: int, column: int) -> None:
 
 
 def position(values: Any, wanted: float) -> int | None:
-    """Where a value is in a grid; None if it is not."""
+    """Find a value in a grid; None if it is not there."""
     found = np.flatnonzero(np.isclose(np.ravel(values), wanted, rtol=1e-9, atol=0))
     return int(found[0]) if len(found) else None
 

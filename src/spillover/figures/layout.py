@@ -77,7 +77,7 @@ ON_ARROWS = 1.0  # cost of a curve that lies entirely on others
 
 
 class Page(NamedTuple):
-    """What is on the page, in pixels."""
+    """Circles and names on the page, in pixels."""
 
     centres: Array  # (arms, 2), of the circles
     radii: Array
@@ -141,7 +141,7 @@ def distances(found: Array, points: Array) -> Array:
 
 
 def too_near(found: Array, ends: tuple[int, int], width: float, page: Page) -> Array:
-    """By how many pixels each curve comes too near to circles that are not its own."""
+    """Measure in pixels how much each curve comes too near to circles that are not its own."""
     away = distances(found, page.centres).min(axis=1)
     short = np.maximum(page.radii + width / 2 + GAP - away, 0.0)
     short[:, list(ends)] = 0.0
@@ -149,13 +149,13 @@ def too_near(found: Array, ends: tuple[int, int], width: float, page: Page) -> A
 
 
 def outside(found: Array, width: float, frame: Bbox) -> Array:
-    """By how many pixels each curve leaves the frame."""
+    """Measure in pixels how far each curve leaves the frame."""
     low, high = frame.get_points() + width / 2 * np.array([[1], [-1]])
     return np.asarray(np.maximum(np.maximum(low - found, found - high), 0.0).max(axis=(1, 2)))
 
 
 def within(found: Array, box: Bbox) -> Array:
-    """Which points are in a box."""
+    """Mark the points that are in a box."""
     low, high = box.get_points()
     return np.asarray(((found > low) & (found < high)).all(axis=-1))
 

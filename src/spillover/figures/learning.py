@@ -1,4 +1,4 @@
-"""What was learned: the optimality ratio in each stationary period, and the error of the graph over time."""
+"""Figures of learning: the optimality ratio in each stationary period, and the error of the graph over time."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

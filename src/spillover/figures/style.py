@@ -21,7 +21,7 @@ WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its let
 
 
 class Style(NamedTuple):
-    """How a policy is drawn; each of the four distinguishes it from its neighbours, so grey is enough.
+    """The look of a policy; each of the four distinguishes it from its neighbours, so grey is enough.
 
     >>> styles_for(["ndc-sem"])["ndc-sem"].marker
     'o'
@@ -156,7 +156,7 @@ def mark_changes(ax: Axes, changes: Iterable[int]) -> None:
 
 
 def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
-    """Where a line of `points` points has markers: about eight, not at the positions of other lines."""
+    """Place about eight markers on a line of `points` points, not at the positions of other lines."""
     step = max(1, points // 8)
     return (line * step // max(lines, 1)) % step, step
 

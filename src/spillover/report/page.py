@@ -73,7 +73,7 @@ def subtitle(results: Results) -> str:
 
 
 def in_short(results: Results) -> str:
-    """What to take away from any experiment: the best policy, by how much, and how sure that is."""
+    """Sum up any experiment: the best policy, by how much, and how sure that is."""
     world = next(iter(results.experiment.worlds))
     ranked = {title: ranking(records) for title, records in studies(results, world).items()}
     ranked = {title: records for title, records in ranked.items() if records}

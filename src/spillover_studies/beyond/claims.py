@@ -142,13 +142,13 @@ FAR = 4.0  # so many times the delayed oracle's regret is a world in which a pol
 
 
 def conclusion(sweep: Sweep, found: list[Multiple]) -> str:
-    """What a reader should take away; "" where policies that it compares were not run."""
+    """Conclude what a reader should take away; "" where policies that it compares were not run."""
     own = CONCLUSIONS[sweep.name](found)
     return " ".join(part for part in (own, against_rivals(found) if sweep.policies[1:] == PAPERS else "") if part)
 
 
 def against_rivals(found: list[Multiple]) -> str:
-    """In how many settings our policy has less regret than the best of the others, beyond doubt."""
+    """Count the settings in which our policy has less regret than the best of the others, beyond doubt."""
     ours = by_policy(found, OURS)
     clear, settings = 0, 0
     for name, one in ours.items():
@@ -166,7 +166,7 @@ def against_rivals(found: list[Multiple]) -> str:
 
 
 def mistuned(found: list[Multiple]) -> str:
-    """What parameters for another delay cost, at most."""
+    """Say what parameters for another delay cost, at most."""
     costs: list[tuple[Interval, str, str]] = []
     for policy in FOR_ANOTHER:
         for name, one in by_policy(found, policy).items():
@@ -185,7 +185,7 @@ def mistuned(found: list[Multiple]) -> str:
 
 
 def misdated(found: list[Multiple]) -> str:
-    """What dating every outcome 50 rounds back costs, where that is wrong."""
+    """Say what dating every outcome 50 rounds back costs, where that is wrong."""
     parts = []
     for policy, wrong in ((OURS, "switching-sem-misdated"), (TUNED, "ndc-sem-misdated")):
         dated, undated = by_policy(found, policy), by_policy(found, wrong)
@@ -202,14 +202,14 @@ def misdated(found: list[Multiple]) -> str:
 
 
 def density(found: list[Multiple]) -> str:
-    """How the multiples move from the sparsest to the densest graph, and that a few worlds decide the last one."""
+    """Say how the multiples move from the sparsest to the densest graph, and that a few worlds decide the last one."""
     own = list(by_policy(found, OURS).values())
     parts = [trend(found, "From the fewest to the most edges"), few_worlds(own[-1]) if own else ""]
     return " ".join(part for part in parts if part)
 
 
 def few_worlds(one: Multiple) -> str:
-    """How unequal worlds are: the median world, the worst ones, and whether their graph was learned."""
+    """Say how unequal worlds are: the median world, the worst ones, and whether their graph was learned."""
     own, oracle = (record.regret[:, -1] for record in (one.record, one.reference))
     worst = own > FAR * oracle
     if not worst.any():
@@ -240,7 +240,7 @@ def trend(found: list[Multiple], start: str) -> str:
 
 
 def units(found: list[Multiple]) -> str:
-    """How far the regret depends on the units."""
+    """Say how far the regret depends on the units."""
     parts = []
     for policy in (OURS, *PAPERS):
         own = by_policy(found, policy)
@@ -254,7 +254,7 @@ def units(found: list[Multiple]) -> str:
 
 
 def arm_delays(found: list[Multiple]) -> str:
-    """What waiting for the slowest arm costs."""
+    """Say what waiting for the slowest arm costs."""
     parts = []
     for policy in (OURS, TUNED):
         own = list(by_policy(found, policy).values())

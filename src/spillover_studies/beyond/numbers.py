@@ -39,7 +39,7 @@ def in_short(results: Results) -> str:
 
 
 def best_policy(results: Results) -> str:
-    """In how many settings our policy is the best one beyond doubt."""
+    """Count the settings in which our policy is the best one beyond doubt."""
     findings = [found for _, records in families_run(results, MAIN + VARIED) if (found := least_regret(records))]
     if not findings:
         return "Switching-SEM was not run beside other policies."
@@ -51,7 +51,7 @@ def best_policy(results: Results) -> str:
 
 
 def parameters(results: Results) -> str:
-    """What parameters do for NDC-SEM, in the paper's setting."""
+    """Say what parameters do for NDC-SEM, in the paper's setting."""
     shares, multiples_of_ours = [], []
     for family, records in families_run(results, MAIN[:3]):
         if {PRINTED, TUNED, OURS} <= records.keys():

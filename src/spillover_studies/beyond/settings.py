@@ -210,7 +210,7 @@ class Multiple(NamedTuple):
 
 
 def multiples(results: Results, sweep: Sweep) -> list[Multiple]:
-    """What was run of a sweep, setting by setting."""
+    """Collect what was run of a sweep, setting by setting."""
     found = []
     for setting in sweep.settings:
         records = {r.policy: r for r in results.records(world=setting.world, delay=setting.delay)}

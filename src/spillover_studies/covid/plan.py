@@ -1,4 +1,4 @@
-"""What the Covid-19 study computes: shifts, seeds, policies, scales, and the paper's grids."""
+"""The plan of the Covid-19 study: shifts, seeds, policies, scales, and the paper's grids."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -85,7 +85,7 @@ def covid_italy(
 
 
 def cache_folder() -> Path:
-    """Where downloaded files are kept: the user's cache."""
+    """Return the folder of downloaded files, in the user's cache."""
     import pooch
 
     return Path(pooch.os_cache("spillover")) / "covid_italy"
@@ -159,7 +159,7 @@ def intact(path: Path) -> bool:
 
 
 def advice(files: Sequence[str], folder: Path, reason: str) -> str:
-    """What is missing, why, where to get it and what to do."""
+    """Say what is missing, why, where to get it and what to do."""
     return (
         f"{len(files)} of {len(registry())} files of the Covid-19 record are missing or incomplete in {folder} "
         f"({first_few(files)}) and could not be downloaded: {reason}. "

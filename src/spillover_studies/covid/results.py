@@ -82,7 +82,7 @@ class CovidResults:
         return Played(**self.entry(run_name(mode, name, rule, star or rule))[0])
 
     def seconds(self, mode: str, name: str, rule: str = PAPER_RULE) -> float:
-        """How long it took to play all runs of a policy."""
+        """Return the seconds that playing all runs of a policy took."""
         return float(self.entry(run_name(mode, name, rule, rule))[1]["seconds"])
 
     def grid(self, scale: str, seeds: str) -> Grid:

@@ -57,7 +57,7 @@ class Slopes:
 
     @property
     def jump(self) -> Array:
-        """How much steeper the curve is after a change."""
+        """Subtract the slope before a change from that after it."""
         return self.after - self.before
 
 

@@ -36,7 +36,7 @@ def in_short(results: Results, claims: list[Claim] | None = None) -> str:
 
 
 def tunings(results: Results) -> tuple[str, str, str]:
-    """Where NDC-SEM stands among the paper's policies with each set of parameters, each in a few words."""
+    """Rank NDC-SEM among the paper's policies with each set of parameters, each in a few words."""
     return (
         f"Of the paper's policies, NDC-SEM tuned for each delay {standing(results, TUNED)}{against_tuned(results)}.",
         f"With the paper's printed parameters, it {standing(results, PRINTED)}.",
@@ -70,7 +70,7 @@ def standing(results: Results, tuning: str) -> str:
 
 
 def against_tuned(results: Results) -> str:
-    """Where NDC-SEM, tuned for each delay, does not beat SEM-UCB that was tuned with the same effort."""
+    """List the delays at which tuned NDC-SEM does not beat SEM-UCB that was tuned with the same effort."""
     found = {d: paired_interval(*(results.record("fresh", d, name) for name in (SEM_UCB_TUNED, TUNED))) for d in DELAYS}
     missed = [delay for delay, difference in found.items() if float(difference.low) <= 0]
     return f". Over SEM-UCB tuned with the same effort it has no clear lead at D = {listed(missed)}" if missed else ""
@@ -87,7 +87,7 @@ def regret_table(results: Results) -> pd.DataFrame:
 
 
 def readme(results: Results) -> str:
-    """Where NDC-SEM stands, with each tuning."""
+    """Rank NDC-SEM with each tuning."""
     return fill(" ".join(tunings(results)), 120, break_on_hyphens=False)
 
 

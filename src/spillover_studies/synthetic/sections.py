@@ -122,7 +122,7 @@ def statements(results: Results, delay: str) -> dict[str, BoolArray]:
 
 
 def counts(results: Results) -> str:
-    """In how many of the fresh worlds each statement holds."""
+    """Count the fresh worlds in which each statement holds."""
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
     found = {delay: statements(results, delay) for delay in DELAYS}
     rows = [

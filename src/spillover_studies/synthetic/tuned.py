@@ -19,7 +19,7 @@ SYMBOLS = {"discount": "γ", "exploration": "ξ", "graph.sparsity": "λ"}
 
 
 class Source(NamedTuple):
-    """Where the parameters of a policy come from."""
+    """The search that the parameters of a policy come from."""
 
     search: str
     policy: str  # its name in the search
@@ -82,7 +82,7 @@ def compare(results: Results, searches: dict[str, pd.DataFrame]) -> list[Compari
 
 
 def tuning(results: Results, draw: Draw) -> str:
-    """What was tuned, how, and whether the file uses what the searches find."""
+    """Describe what was tuned, and whether the file uses what the searches find."""
     note = (
         "<p>The paper tunes γ and ξ of NDC-SEM on its one instance and prints the result for each delay. Its instance "
         "is not public, so here parameters are tuned by mean final regret on 30 worlds of another seed than the "

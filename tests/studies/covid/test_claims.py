@@ -14,6 +14,7 @@ from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE,
 from spillover_studies.covid.play import ONE_RUN
 from spillover_studies.covid.report.claims import covid_claims
 from spillover_studies.covid.report.document import findings
+from spillover_studies.covid.report.graph_rules import specific_a_day, star_effect
 from spillover_studies.covid.report.measures import (
     all_single_ranks,
     detected,
@@ -28,7 +29,6 @@ from spillover_studies.covid.report.measures import (
     single_winners,
 )
 from spillover_studies.covid.report.page import conclusion, in_short
-from spillover_studies.covid.report.penalty import specific_a_day, star_effect
 from spillover_studies.covid.report.sections import by_region
 from spillover_studies.covid.scores import top_regions, weights_of
 

@@ -23,8 +23,8 @@ from spillover_studies.covid.outbreak import simulated_outbreak
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
 from spillover_studies.covid.record import MissingData
 from spillover_studies.covid.report.figures import CHOSEN, FORCED, STARTING
-from spillover_studies.covid.report.map import RADIUS, frame_of, places
 from spillover_studies.covid.report.measures import format_ci, overlaps, recovery
+from spillover_studies.covid.report.schematic import RADIUS, frame_of, places
 from spillover_studies.covid.report.tables import contribution_table, reward_table
 from spillover_studies.covid.study import plan_for
 from tests.cli.calls import call, refused
@@ -201,9 +201,10 @@ def drawn(kind: str):
     return makers[kind]()
 
 
-@pytest.mark.parametrize(
-    "kind", ["days", "runs", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"]
-)
+KINDS = ("days", "runs", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_overlaps_or_leaves_the_page(kind) -> None:
     assert faults(figures.figure_of(drawn(kind))) == []
 
@@ -245,18 +246,7 @@ def figures_color(collection) -> str:
 
 def test_every_figure_is_narrow_enough_for_a_small_screen(study) -> None:
     """At most 6.2 inches wide with letters of at least 8 points: 7 pixels and more on a screen of 400."""
-    for kind in (
-        "days",
-        "runs",
-        "panels",
-        "gain",
-        "selection",
-        "error",
-        "prediction",
-        "recorded",
-        "schematic",
-        "rules",
-    ):
+    for kind in KINDS:
         figure = figures.figure_of(drawn(kind))
         assert figure.get_figwidth() <= 6.2
         small = [

@@ -11,8 +11,8 @@ from spillover_studies.covid.report.figures import (
     runs_figure,
     selection_figure,
 )
-from spillover_studies.covid.report.map import schematic_figure
 from spillover_studies.covid.report.page import write_covid_report
+from spillover_studies.covid.report.schematic import schematic_figure
 
 __all__ = [
     "days_figure",

@@ -10,6 +10,7 @@ from spillover.report.claims import Claim, tally
 from spillover_studies.covid import SEMI, CovidResults, clustered_interval
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
 from spillover_studies.covid.report.claims import covid_claims
+from spillover_studies.covid.report.graph_rules import both_effect, specific_a_day, star_effect
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
     CONDITIONS,
@@ -30,12 +31,11 @@ from spillover_studies.covid.report.measures import (
     recovery,
     runs_won,
 )
-from spillover_studies.covid.report.penalty import both_effect, specific_a_day, star_effect
 from spillover_studies.covid.report.text import sample_size
 
 
 def findings(study: CovidResults) -> str:
-    """What was found, in numbers; the same results always give the same text."""
+    """Write the findings in numbers; the same results always give the same text."""
     claims = covid_claims(study)
     found = f"On the record, {sample_size(study)}, under the paper's own conditions: {tally(claims, CONDITIONS)}."
     parts = [*textwrap.wrap(found, 118), ""]
@@ -103,7 +103,7 @@ def lines(study: CovidResults) -> Iterator[str]:
 
 
 def penalty_lines(study: CovidResults) -> Iterator[str]:
-    """What the rule of lambda changes."""
+    """Yield the sentences on the rule of lambda."""
     rules = (PAPER_RULE, SQUARED_RULE)
     pairs = [
         " and ".join(format_number(specific_a_day(study, n, rule).mean()) for n in ("ndc-sem-unit", "sem-ucb-unit"))

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,6 +34,7 @@ OWN_STYLES = {
     "ndc-sem-unit": Style(COLORS[5], (0, (1.2, 1.2)), "v", "||"),
     "sem-ucb-unit": Style(COLORS[4], (0, (6, 1.5, 1.2, 1.5)), "D", "xx"),
 }
+REWARD = "estimated cumulative overall reward (cases)"
 
 
 def covid_styles(names: Iterable[str]) -> dict[str, Style]:
@@ -46,7 +48,7 @@ def days_figure(
     *,
     labels: Mapping[str, str] | None = None,
     change: int = 40,
-    ylabel: str = "estimated cumulative overall reward (cases)",
+    ylabel: str = REWARD,
     ax: Axes | None = None,
     title: str = "",
     styles: Mapping[str, Style] | None = None,
@@ -88,15 +90,13 @@ def runs_figure(
     *,
     labels: Mapping[str, str] | None = None,
     change: int = 40,
-    ylabel: str = "estimated cumulative overall reward (cases)",
-    ax: Axes | None = None,
 ) -> Axes:
     """A thin line for each shift, the mean of its seeds, and a thick one for a single run, for each policy.
 
     curves: (shifts, seeds, days) by the name of the policy; run: shift and seed of the single run.
     """
     validate.require(len(curves) > 0, "curves", curves, "at least one")
-    styles, target = covid_styles(curves), ax or new_axes(6.2, 4.6)
+    styles, target = covid_styles(curves), new_axes(6.2, 4.6)
     for k, (name, values) in enumerate(curves.items()):
         style, label = styles[name], (labels or {}).get(name, name)
         days = np.arange(1, values.shape[-1] + 1)
@@ -108,9 +108,8 @@ def runs_figure(
             days, values[run], label=f"{label}, median run", color=style.color, linestyle=style.linestyle,
             marker=style.marker, markersize=5, markevery=sparse_markers(len(days), k, len(curves)), linewidth=2.2,
         )  # fmt: skip
-    finish_days(target, len(days), change, ylabel)
-    if ax is None:
-        figure_legend([target])
+    finish_days(target, len(days), change, REWARD)
+    figure_legend([target])
     return target
 
 
@@ -120,16 +119,14 @@ def days_panels(
     labels: Mapping[str, str] | None = None,
     change: int = 40,
     ylabel: str = "cumulative reward (cases)",
-    axes: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """`days_figure` for several studies below each other, each on its own scale; the mapping's keys are the titles."""
     validate.require(len(studies) > 0, "studies", studies, "at least one")
     styles = covid_styles(name for curves in studies.values() for name in curves)
-    panels = list(axes) if axes is not None else new_panels(len(studies), 1, size=(6.2, 2.9 * len(studies)))
+    panels = new_panels(len(studies), 1, size=(6.2, 2.9 * len(studies)))
     for ax, (title, curves) in zip(panels, studies.items(), strict=True):
         days_figure(curves, labels=labels, change=change, ylabel=ylabel, ax=ax, title=title, styles=styles)
-    if axes is None:
-        figure_legend(panels)
+    figure_legend(panels)
     return panels
 
 
@@ -138,21 +135,13 @@ def mark_change(ax: Axes, change: int) -> None:
     ax.axvline(change, color="0.35", linewidth=1.1, linestyle=":", zorder=0, label=f"change, day {change}")
 
 
-def gain_figure(
-    gains: Mapping[str, Array],
-    shifts: Sequence[int],
-    *,
-    labels: Mapping[str, str] | None = None,
-    ylabel: str = "gain of NDC-SEM over SEM-UCB,\ndays 40 to 80 (cases)",
-    ax: Axes | None = None,
-    title: str = "",
-) -> Axes:
+def gain_figure(gains: Mapping[str, Array], shifts: Sequence[int]) -> Axes:
     """The gain at each shift k, mean and 95% interval over the seeds; one series for each comparison.
 
     gains: (shifts, seeds) by the name of the comparison.
     """
     validate.require(len(gains) > 0, "gains", gains, "at least one")
-    target = ax or new_axes(6.2, 4.4)
+    target = new_axes(6.2, 4.4)
     target.axhline(0, color="black", linewidth=1.0, label="_zero", zorder=1)
     for k, (name, values) in enumerate(gains.items()):
         shape, style = np.shape(values), numbered_style(k)
@@ -160,25 +149,21 @@ def gain_figure(
         mean, low, high = mean_interval(values, axis=1)
         target.errorbar(
             np.asarray(shifts) + 0.22 * (k - (len(gains) - 1) / 2), mean, yerr=np.nan_to_num([mean - low, high - mean]),
-            label=(labels or {}).get(name, name), color=style.color, marker=style.marker, markersize=5, linestyle="",
+            label=name, color=style.color, marker=style.marker, markersize=5, linestyle="",
             capsize=2, elinewidth=1.1,
         )  # fmt: skip
     target.set_xticks(list(shifts)[:: max(1, len(shifts) // 10)])
-    target.set(xlabel="shift k", ylabel=ylabel, title=title)
+    target.set(xlabel="shift k", ylabel="gain of NDC-SEM over SEM-UCB,\ndays 40 to 80 (cases)")
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     target.grid(axis="y", color="0.9", linewidth=0.7)
     target.set_axisbelow(True)
     hide_spines(target)
-    if ax is None:
-        figure_legend([target])
+    figure_legend([target])
     return target
 
 
 def rules_figure(
-    measures: Mapping[str, Mapping[str, Mapping[str, Array]]],
-    *,
-    labels: Mapping[str, str] | None = None,
-    axes: Sequence[Axes] | None = None,
+    measures: Mapping[str, Mapping[str, Mapping[str, Array]]], *, labels: Mapping[str, str] | None = None
 ) -> list[Axes]:
     """Each policy under each rule, mean and 95% interval clustered by shift, one panel for each measure.
 
@@ -187,7 +172,7 @@ def rules_figure(
     validate.require(len(measures) > 0, "measures", measures, "at least one")
     names = list(next(iter(next(iter(measures.values())).values())))
     size = (6.2, (1.0 + 0.5 * len(names)) * len(measures))
-    panels = list(axes) if axes is not None else new_panels(len(measures), 1, size=size)
+    panels = new_panels(len(measures), 1, size=size)
     for ax, (title, rules) in zip(panels, measures.items(), strict=True):
         for k, (rule, policies) in enumerate(rules.items()):
             style = numbered_style(k)
@@ -207,17 +192,14 @@ def rules_figure(
         ax.set_axisbelow(True)
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
-    if axes is None:
-        figure_legend(panels)
+    figure_legend(panels)
     return panels
 
 
 TRUE, PREDICTED, LAST = "#BDBDBD", "#D55E00", "#000000"
 
 
-def recorded_panels(
-    cases: Array, days: Sequence[date], regions: Sequence[str], *, axes: Sequence[Axes] | None = None
-) -> list[Axes]:
+def recorded_panels(cases: Array, days: Sequence[date], regions: Sequence[str]) -> list[Axes]:
     """Daily new cases of every region, one panel each with its own scale (Fig. 7).
 
     cases: (days, regions). On one scale only Lombardia would be visible.
@@ -226,7 +208,7 @@ def recorded_panels(
     validate.require(shape == (len(days), len(regions)), "shape of cases", shape, f"({len(days)}, {len(regions)})")
     columns = 3  # on a narrow screen, too, the figure can be read
     rows = -(-len(regions) // columns)
-    panels = list(axes) if axes is not None else new_panels(rows, columns, size=(6.2, 1.35 * rows), sharex=True)
+    panels = new_panels(rows, columns, size=(6.2, 1.35 * rows), sharex=True)
     at = date2num(list(days))  # type: ignore[no-untyped-call]
     for ax, name, values in zip(panels, regions, np.asarray(cases).T, strict=False):
         ax.fill_between(at, 0, values, color="#56B4E9", alpha=0.5, linewidth=0, step="mid")
@@ -240,23 +222,14 @@ def recorded_panels(
         hide_spines(ax)
     for ax in panels[len(regions) :]:
         ax.set_visible(False)
-    if axes is None:
-        years = sorted({day.year for day in days})
-        figure_of(panels[0]).supxlabel(
-            "months (ticks on the first day), " + "–".join(map(str, years)), fontsize="small"
-        )
-        figure_of(panels[0]).supylabel("daily new cases (each panel has its own scale)", fontsize="small")
+    figure, years = figure_of(panels[0]), sorted({day.year for day in days})
+    figure.supxlabel("months (ticks on the first day), " + "–".join(map(str, years)), fontsize="small")
+    figure.supylabel("daily new cases (each panel has its own scale)", fontsize="small")
     return panels
 
 
 def prediction_panels(
-    true: Array,
-    predicted: Array,
-    days: Sequence[int],
-    regions: Sequence[str],
-    *,
-    naive: Array | None = None,
-    axes: Sequence[Axes] | None = None,
+    true: Array, predicted: Array, days: Sequence[int], regions: Sequence[str], *, naive: Array
 ) -> list[Axes]:
     """True against predicted overall cases of every region, one panel for each validation day (Fig. 3).
 
@@ -265,7 +238,7 @@ def prediction_panels(
     true, predicted = np.asarray(true, float), np.asarray(predicted, float)
     shape = (len(days), len(regions))
     validate.require(true.shape == shape == predicted.shape, "shape of predicted", predicted.shape, str(shape))
-    panels = list(axes) if axes is not None else new_panels(len(days), 1, size=(6.2, 2.5 * len(days)))
+    panels = new_panels(len(days), 1, size=(6.2, 2.5 * len(days)))
     at = np.arange(len(regions))
     for k, (ax, day) in enumerate(zip(panels, days, strict=True)):
         ax.bar(at - 0.2, true[k], width=0.4, color=TRUE, edgecolor="black", linewidth=0.5, label="true")
@@ -273,28 +246,19 @@ def prediction_panels(
             at + 0.2, predicted[k], width=0.4, color=PREDICTED, edgecolor="black", linewidth=0.5, hatch="////",
             label="predicted with the learned graph",
         )  # fmt: skip
-        if naive is not None:
-            ax.plot(at, naive[k], ".", color=LAST, markersize=6, label="last value known at decision time")
+        ax.plot(at, naive[k], ".", color=LAST, markersize=6, label="last value known at decision time")
         ax.set_xticks(at, list(regions), rotation=90, fontsize=8)
         ax.set_title(f"day {day}", fontsize="medium")
         ax.set_ylabel("cases")
         hide_spines(ax)
-    if axes is None:
-        figure_legend(panels)
+    figure_legend(panels)
     return panels
 
 
-def error_figure(
-    errors: Mapping[str, Interval],
-    naive: Sequence[str],
-    *,
-    ax: Axes | None = None,
-    title: str = "",
-    xlabel: str = "mean absolute error on validation days (cases per region)",
-) -> Axes:
+def error_figure(errors: Mapping[str, Interval], naive: Sequence[str]) -> Axes:
     """Prediction errors with 95% intervals, one row for each predictor, the naive ones hollow."""
     validate.require(len(errors) > 0, "errors", errors, "at least one")
-    target = ax or new_axes(6.2, 1.3 + 0.42 * len(errors))
+    target = new_axes(6.2, 1.3 + 0.42 * len(errors))
     for row, (name, (mean, low, high)) in enumerate(errors.items()):
         color = LAST if name in naive else "#0072B2"
         at = float(mean)
@@ -310,7 +274,7 @@ def error_figure(
     target.set_yticks(np.arange(len(errors)), [textwrap.fill(name, 24) for name in errors])
     target.set_ylim(len(errors) - 0.4, -0.6)
     target.tick_params(axis="y", length=0)
-    target.set(xlabel=xlabel, title=title)
+    target.set(xlabel="mean absolute error on validation days (cases per region)")
     target.grid(axis="x", color="0.9", linewidth=0.7)
     target.set_axisbelow(True)
     target.spines[["top", "right", "left"]].set_visible(False)
@@ -328,8 +292,6 @@ def selection_figure(
     best: BoolArray | None = None,
     starting: int = 21,
     lines: Sequence[int] = (21, 40, 44),
-    ax: Axes | None = None,
-    title: str = "",
 ) -> Axes:
     """Regions x days, one rectangle for each chosen region (Fig. 4).
 
@@ -340,7 +302,7 @@ def selection_figure(
     shape = np.shape(x)
     validate.require(shape[1:] == (len(regions),), "shape of x", shape, f"(days, {len(regions)})")
     days = shape[0]
-    target = ax or new_axes(6.2, 1.9 + 0.19 * len(regions))
+    target = new_axes(6.2, 1.9 + 0.19 * len(regions))
     first = np.arange(1, days + 1)[:, None] <= starting
     kinds = ((x & first, STARTING, ""), (x & forced & ~first, FORCED, "/////"), (x & ~forced & ~first, CHOSEN, ""))
     for mask, color, hatch in kinds:
@@ -356,11 +318,10 @@ def selection_figure(
     target.set_ylim(len(regions) - 0.4, -0.6)
     target.set_yticks(np.arange(len(regions)), list(regions), fontsize=8)
     target.set_xticks(sorted({1, 10, 30, 55, 70, days, *lines}))
-    target.set(xlabel="day", title=title)
+    target.set(xlabel="day")
     target.tick_params(axis="y", length=0)
-    target.spines[["top", "right"]].set_visible(False)
-    if ax is None:
-        add_legend(target, best is not None)
+    hide_spines(target)
+    add_legend(target, best is not None)
     return target
 
 
@@ -370,18 +331,8 @@ def outline(ax: Axes, best: BoolArray) -> None:
         padded = np.concatenate([[0], best[:, i].astype(np.int8), [0]])
         starts, ends = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1)
         for start, end in zip(starts, ends, strict=True):
-            ax.add_patch(
-                Rectangle(
-                    (start + 0.5, i - 0.5),
-                    float(end - start),
-                    1,
-                    fill=False,
-                    edgecolor=BEST,
-                    linewidth=1.6,
-                    zorder=4,
-                    label="_best",
-                )
-            )
+            frame: dict[str, Any] = {"fill": False, "edgecolor": BEST, "linewidth": 1.6, "zorder": 4, "label": "_best"}
+            ax.add_patch(Rectangle((start + 0.5, i - 0.5), float(end - start), 1, **frame))
 
 
 def add_legend(ax: Axes, with_best: bool) -> None:

@@ -99,7 +99,7 @@ def more_or_fewer(interval: Interval) -> str:
 
 
 def largest_weight(study: CovidResults, name: str, rule: str = PAPER_RULE) -> Array:
-    """For how many cases a region-specific case counts at most in the policy's own final graph, (shifts, seeds)."""
+    """Return the largest weight of a region-specific case in the policy's own final graph, (shifts, seeds)."""
     return np.asarray(weights_of(study.played(LITERAL, name, rule).adjacency).max(axis=-1))
 
 
@@ -135,12 +135,12 @@ def daily_gains(study: CovidResults, comparison: str, score: str, rule: str = PA
 
 
 def shifts_won(values: Array) -> str:
-    """In how many shifts the mean over the seeds is above 0."""
+    """Count the shifts in which the mean over the seeds is above 0."""
     return f"{int((values.mean(axis=1) > 0).sum())} of {len(values)} shifts"
 
 
 def runs_won(values: Array | BoolArray) -> str:
-    """In how many single runs a value is above 0."""
+    """Count the single runs in which a value is above 0."""
     return f"{int((values > 0).sum())} of {values.size} runs"
 
 
@@ -192,7 +192,7 @@ def semi_share(study: CovidResults, name: str, first: int = ADJUSTED, rule: str 
 
 
 def detected(study: CovidResults, name: str, rule: str = PAPER_RULE) -> Array:
-    """How many of the five regions chosen most often on days 61 to 80 are in the optimal set, (shifts, seeds).
+    """Count the optimal regions among the five chosen most often on days 61 to 80, (shifts, seeds).
 
     In the semi-synthetic mode, where the optimal set is known: weights of A* times expected region-specific cases.
     """
@@ -221,7 +221,7 @@ def recorded_before(study: CovidResults) -> Array:
 
 
 def overlaps(study: CovidResults, rule: str = PAPER_RULE) -> dict[str, Array]:
-    """How many of the five top contributors are among the five regions with most cases, before the change.
+    """Count the five top contributors that are among the five regions with most cases, before the change.
 
     (shifts, seeds) each. Contribution: weight times expected region-specific cases, with the graph of the unmasked data
     before the shift; and what NDC-SEM chose most often on the days before the change.
@@ -241,7 +241,7 @@ def overlaps(study: CovidResults, rule: str = PAPER_RULE) -> dict[str, Array]:
 
 
 def graph_share(study: CovidResults, rule: str = PAPER_RULE, own: bool = False) -> tuple[Array, Array]:
-    """How many of the five top contributors are not among the regions with most recorded cases, (shifts, seeds).
+    """Count the five top contributors that are not among the regions with most recorded cases, (shifts, seeds).
 
     And how many of these would not be among the top five without the graph, by region-specific cases alone. The graph
     is A*, or NDC-SEM's own final one.
@@ -277,7 +277,7 @@ def all_single_ranks(study: CovidResults, scale: str) -> Array:
 
 
 def single_winners(study: CovidResults, scale: str) -> int:
-    """How many different cells win on the single runs of both sets of seeds."""
+    """Count the different cells that win on the single runs of both sets of seeds."""
     won = set()
     for seeds in SEED_SETS:
         values = study.grid(scale, seeds).rewards["own"]
@@ -307,7 +307,7 @@ SEEDS = (0, 1, 2)  # of the simulated outbreaks
 
 
 class Recovery(NamedTuple):
-    """How well a known graph is recovered, over the simulated outbreaks."""
+    """Errors of recovering a known graph, over the simulated outbreaks."""
 
     measured: float  # largest error of an entry if region-specific cases are known and none is masked
     resampled: tuple[float, float]  # the same if they are resampled, as in the study: lowest, highest

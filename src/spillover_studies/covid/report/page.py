@@ -16,7 +16,7 @@ from spillover.report.page import Illustrator, Part, short_body, write_page
 from spillover_studies.covid import LABELS, LITERAL, CovidResults
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, RULES, planned_runs
 from spillover_studies.covid.record import SOURCE, VARIABLE, registry
-from spillover_studies.covid.report import background, penalty, sections
+from spillover_studies.covid.report import data_and_tuning, graph_rules, sections
 from spillover_studies.covid.report.claims import UNTESTED, covid_claims
 from spillover_studies.covid.report.figures import days_figure, recorded_panels, selection_figure
 from spillover_studies.covid.report.measures import (
@@ -73,7 +73,7 @@ def conclusion(cases: Interval, unit: Interval) -> str:
 
 
 def fragility(study: CovidResults) -> str:
-    """How much the paper's measure depends on the graphs of the policies."""
+    """Say how much the paper's measure depends on the graphs of the policies."""
     bounded, common = (
         more_or_fewer(clustered_interval(gain(study, "cases", *conditions)))
         for conditions in (("own", BOUNDED_RULE), ("common", PAPER_RULE))
@@ -87,7 +87,7 @@ def fragility(study: CovidResults) -> str:
 
 
 def limits(study: CovidResults) -> str:
-    """What the study cannot say."""
+    """Name the limits of the study."""
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}
     graph, naive = errors[f"{FROM_ALL}, {AT_DECISION}"], errors[NAIVE]
     return (
@@ -166,12 +166,12 @@ def page_parts(study: CovidResults, draw: Captioned) -> Iterator[Part]:
     yield "estimates", "Estimating the cases", sections.estimates(study, draw)
     yield "selection", "The regions chosen each day", sections.selection(study, draw)
     yield "rewards", "Cumulative reward", sections.rewards(study, draw)
-    yield "penalty", "How graphs are learned", penalty.penalty(study, draw)
+    yield "penalty", "How graphs are learned", graph_rules.graph_rules(study, draw)
     yield "regret", "Regret if choices have effects", sections.regret(study, draw)
     yield "payoff", "Average payoff and runtimes", sections.payoff(study)
     yield "graph", "The graph, and which regions contribute", sections.graph(study, draw)
-    yield "data", "The data", background.data(study, draw)
-    yield "tuning", "Tuning", background.tuning(study, draw)
+    yield "data", "The data", data_and_tuning.data(study, draw)
+    yield "tuning", "Tuning", data_and_tuning.tuning(study, draw)
     yield "provenance", "Data, settings, seeds, versions", provenance(study)
 
 
@@ -201,7 +201,7 @@ def simulated_parts(study: CovidResults, draw: Draw) -> Iterator[Part]:
 
 
 def simulated_in_short(study: CovidResults) -> str:
-    """What the page is, and where the record belongs."""
+    """Say what the page is, and where the record belongs."""
     files = list(registry())
     repository = SOURCE.removeprefix("https://")
     return (

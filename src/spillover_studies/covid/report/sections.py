@@ -21,7 +21,6 @@ from spillover_studies.covid.report.figures import (
     runs_figure,
     selection_figure,
 )
-from spillover_studies.covid.report.map import schematic_figure
 from spillover_studies.covid.report.measures import (
     AT_DECISION,
     CHOOSING,
@@ -45,6 +44,7 @@ from spillover_studies.covid.report.measures import (
     shifts_won,
     total_gain,
 )
+from spillover_studies.covid.report.schematic import schematic_figure
 from spillover_studies.covid.report.tables import contribution_table, payoff_table, regret_table, reward_table
 from spillover_studies.covid.report.text import sample_size, shown_run
 from spillover_studies.covid.scores import (
@@ -197,7 +197,7 @@ def gain_table(study: CovidResults) -> str:
 
 
 def scale_words(study: CovidResults) -> str:
-    """Why the two scales differ: how much each policy explores before the change."""
+    """Explain why the two scales differ, by how much each policy explores before the change."""
     last = study.about["change"] - 1
     shares = "; ".join(f"{v.label} {best_share(study, v.name, CHOOSING, last).mean():.0%}" for v in VARIANTS)
     return (

@@ -37,7 +37,7 @@ def sample_size(study: CovidResults) -> str:
 
 
 def shown_run(study: CovidResults) -> str:
-    """Which run the figures of a single run show."""
+    """Name the run that figures of a single run show."""
     k = study.plan.shifts[study.plan.picture]
     return f"shift k = {k} (drawn from seed {PICTURE_SEED}), data set 0 of it"
 
@@ -170,7 +170,7 @@ def caveats(study: CovidResults) -> str:
 
 
 def graph_points(study: CovidResults) -> tuple[tuple[str, str], ...]:
-    """Why the data hardly identify the graph: shares in this study, and simulated outbreaks with a known graph."""
+    """Explain why the data hardly identify the graph: shares in this study, simulated outbreaks with a known graph."""
     above, test = excess(study), recovery()
     examples = ", ".join(f"{REGIONS[r]} {above[study.regions.index(r)]:.0%}" for r in NAMED)
     simulated = f"On {len(SEEDS)} simulated outbreaks with a known graph"

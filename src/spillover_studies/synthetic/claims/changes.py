@@ -90,7 +90,7 @@ def complies_faster(results: Results) -> Claim:
 
 
 def smoother(results: Results) -> Claim:
-    """How much steeper the curve is after a change than before it, and how steep it is then."""
+    """Compare slopes of the curve: the rise at a change, and the slope after it."""
 
     def slopes(delay: str, name: str, world: str = FRESH) -> Slopes:
         return Slopes(results.record(world, delay, name), blind=results.experiment.delays[delay].constant or 0)

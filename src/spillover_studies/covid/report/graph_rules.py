@@ -1,4 +1,4 @@
-"""How graphs are learned: the rule of lambda and a bound on the effects, on the same runs; and what A* changes."""
+"""The section on learning graphs: the rule of lambda and a bound on the effects, on the same runs; and A*."""
 
 import numpy as np
 import pandas as pd
@@ -40,25 +40,21 @@ def decision_error(study: CovidResults, name: str, rule: str) -> Array:
 
 
 def star_effect(study: CovidResults) -> dict[str, float]:
-    """By how much the final regret of each policy changes if λ of A* alone is chosen by the paper's rule, not ours."""
-    found = {}
-    for variant in VARIANTS:
-        paper, squared = (
-            study.played(SEMI, variant.name, PAPER_RULE, star).regret[..., -1].mean()
-            for star in (PAPER_RULE, SQUARED_RULE)
-        )
-        found[variant.name] = float(paper / squared - 1)
-    return found
+    """Return how the final regret of each policy changes if λ of A* alone is chosen by the paper's rule, not ours."""
+    return rule_effect(study, (PAPER_RULE, PAPER_RULE), (PAPER_RULE, SQUARED_RULE))
 
 
 def both_effect(study: CovidResults) -> dict[str, float]:
-    """The same if λ of A* and of the policies is."""
+    """Return the same if λ of A* and of the policies is."""
+    return rule_effect(study, (PAPER_RULE, PAPER_RULE), (SQUARED_RULE, SQUARED_RULE))
+
+
+def rule_effect(study: CovidResults, *rules: tuple[str, str]) -> dict[str, float]:
+    """Compare the final regret of each policy under two pairs of rules, of the policy and of A*, as a share."""
     found = {}
     for variant in VARIANTS:
-        paper, squared = (
-            study.played(SEMI, variant.name, rule).regret[..., -1].mean() for rule in (PAPER_RULE, SQUARED_RULE)
-        )
-        found[variant.name] = float(paper / squared - 1)
+        first, second = (study.played(SEMI, variant.name, *pair).regret[..., -1].mean() for pair in rules)
+        found[variant.name] = float(first / second - 1)
     return found
 
 
@@ -106,7 +102,7 @@ def star_table(study: CovidResults) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def penalty(study: CovidResults, draw: Draw) -> str:
+def graph_rules(study: CovidResults, draw: Draw) -> str:
     """The section: text, figure and two tables."""
     names = [variant.name for variant in VARIANTS]
     measures = {
@@ -133,7 +129,7 @@ def penalty(study: CovidResults, draw: Draw) -> str:
 
 
 def words(study: CovidResults) -> str:
-    """What is used where, and why."""
+    """Explain which rule is used where."""
     level = {
         (name, rule): float(specific_a_day(study, name, rule).mean())
         for name in ("ndc-sem-unit", "sem-ucb-unit")

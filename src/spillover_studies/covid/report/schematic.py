@@ -76,7 +76,7 @@ def frame_of(place: Array) -> Bbox:
 
 
 def places(latitude: Array, longitude: Array) -> Array:
-    """Where circles are, (n, 2): as on a map, then moved apart until none overlap."""
+    """Place circles, (n, 2): as on a map, then moved apart until none overlap."""
     place = np.column_stack([longitude * np.cos(np.radians(latitude.mean())), latitude])
     extent = np.ptp(place, axis=0)
     place = (place - place.min(axis=0)) * WIDTH / max(float(extent[0]), 1e-9)

@@ -110,7 +110,7 @@ def tuning(study: CovidResults, draw: Draw) -> str:
 
 
 def single_words(study: CovidResults, scale: str) -> str:
-    """How often a search on a single run would choose the paper's cell."""
+    """Count how often a search on a single run would choose the paper's cell."""
     if not in_grid(study):
         return ""
     ranks = all_single_ranks(study, scale)
