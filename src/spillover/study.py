@@ -75,6 +75,10 @@ class Request:
     announce: Announce = say_nothing
     plan: str = ""
 
+    def computing(self) -> dict[str, Any]:
+        """List where and how to compute, as `run_experiment` and `run_search` take it."""
+        return {name: getattr(self, name) for name in ("engine", "jobs", "address", "progress")}
+
 
 class Study(ABC):
     """A study. Results go to a folder of its name, inside the one of the request."""
@@ -130,12 +134,9 @@ class ExperimentStudy(Study):
         results = run_experiment(
             experiment,
             folder,
-            engine=request.engine,
-            jobs=request.jobs,
-            address=request.address,
-            progress=request.progress,
             begin=announcement(request, request.plan),
             notify=request.notify,
+            **request.computing(),
         )
         written = {"results": folder} | ({"report": self.write_report(folder)} if request.page else {})
         found = {"experiment": experiment.name, "seconds": perf_counter() - start, **written}

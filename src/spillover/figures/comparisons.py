@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.figures.style import WIDTH, Style, figure_legend, new_axes, styles_for
+from spillover.figures.style import WIDTH, Style, draw_grid_lines, figure_legend, new_axes, styles_for
 
 
 class Difference(NamedTuple):
@@ -69,8 +69,7 @@ def forest_figure(
     target.set(xlabel=xlabel, title=title)
     target.margins(x=0.08)
     target.spines[["top", "right", "left"]].set_visible(False)
-    target.grid(axis="x", color="0.9", linewidth=0.7)
-    target.set_axisbelow(True)
+    draw_grid_lines(target, "x")
     return target
 
 

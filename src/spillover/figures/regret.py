@@ -12,13 +12,13 @@ from spillover.figures.style import (
     WIDTH,
     Style,
     as_written,
+    draw_band,
     figure_legend,
     hide_spines,
     mark_changes,
     new_axes,
     new_panels,
     numbered_style,
-    sparse_markers,
     styles_for,
 )
 from spillover.metrics import HasRegret, mean_interval
@@ -51,20 +51,8 @@ def regret_figure(
     styles = {**styles_for(curve.policy for curve in curves), **(styles or {})}
     target = ax or new_axes(WIDTH, 3.6)
     for k, curve in enumerate(curves):
-        style = styles[curve.policy]
-        mean, low, high = mean_interval(curve.regret)
-        target.plot(
-            curve.rounds,
-            mean,
-            label=as_written(curve.label),
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=4.5,
-            markevery=sparse_markers(len(mean), k, len(curves)),
-            linewidth=1.6,
-        )
-        target.fill_between(curve.rounds, low, high, color=style.color, alpha=0.18, linewidth=0)
+        found, label = mean_interval(curve.regret), as_written(curve.label)
+        draw_band(target, curve.rounds, found, styles[curve.policy], label, line=k, lines=len(curves))
     mark_changes(target, curves[0].changes)
     top = max(target.dataLim.ymax, 1e-12)
     target.set_xlim(0, max(int(curve.rounds[-1]) for curve in curves))

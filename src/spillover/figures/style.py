@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -159,6 +159,22 @@ def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
     """Place about eight markers on a line of `points` points, not at the positions of other lines."""
     step = max(1, points // 8)
     return (line * step // max(lines, 1)) % step, step
+
+
+def draw_band(ax: Axes, x: Any, curve: Any, style: Style, label: str, *, line: int, lines: int) -> None:
+    """Draw (mean, low, high) as a line with a band; it is the `line`-th of `lines`, whose markers stand apart."""
+    mean, low, high = curve
+    ax.plot(
+        x, mean, label=label, color=style.color, linestyle=style.linestyle, marker=style.marker, markersize=4.5,
+        markevery=sparse_markers(len(mean), line, lines), linewidth=1.6,
+    )  # fmt: skip
+    ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)
+
+
+def draw_grid_lines(ax: Axes, axis: Literal["x", "y"]) -> None:
+    """Draw light grid lines at the ticks of an axis, behind everything else."""
+    ax.grid(axis=axis, color="0.9", linewidth=0.7)
+    ax.set_axisbelow(True)
 
 
 def figure_legend(axes: Sequence[Axes]) -> Legend | None:

@@ -8,7 +8,6 @@ from spillover.figures import ratios_figure, regret_panels
 from spillover.report import page as default
 from spillover.report.claims import claims_body
 from spillover.report.page import Draw, Part
-from spillover.report.page import page_parts as general_parts
 from spillover.report.tables import final_table, html_table, show_final
 from spillover_studies.beyond.claims import beyond_claims, conclusion
 from spillover_studies.beyond.numbers import in_short
@@ -30,7 +29,7 @@ GRAPH = ("graph",)  # the same learner wherever it is a parameter
 def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     """(anchor, title, body) of every section; results without anything to compare get the default page."""
     if not oracle_ratios(results, MAIN + VARIED):
-        yield from general_parts(results, draw)
+        yield from default.page_parts(results, draw)
         return
     yield "short", "In short", in_short(results)
     yield "claims", "Our claims", claims_body(beyond_claims(results), ("we claim", "we find"))

@@ -1,4 +1,8 @@
-"""Policies and worlds of this study alone: policies without dates of outcomes, worlds in other units."""
+"""Policies and worlds of this study alone: policies without dates of outcomes, worlds in other units.
+
+NDC-SEM and Switching-SEM have no parameter for the delay. They learn the age of an outcome when it arrives, and count
+it from the round of its action. The versions here assume a delay, as one would whose outcomes carry no date.
+"""
 
 from dataclasses import dataclass, fields
 from functools import cached_property

@@ -48,16 +48,8 @@ class SyntheticStudy(ShippedExperiment):
         """Run the searches that are not finished, inside the folder of the results."""
         for search in self.tuning():
             folder = request.output / self.name / FOLDER / search.name
-            found = run_search(
-                search,
-                folder,
-                engine=request.engine,
-                jobs=request.jobs,
-                address=request.address,
-                progress=request.progress,
-                begin=announcement(request, plan_for(search, request)),
-            )
-            found.save(folder)
+            begin = announcement(request, plan_for(search, request))
+            run_search(search, folder, begin=begin, **request.computing()).save(folder)
 
     def page_parts(self, results: Results, draw: "Draw") -> Iterator["Part"]:
         from spillover_studies.synthetic.page import page_parts

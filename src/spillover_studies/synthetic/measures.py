@@ -1,6 +1,6 @@
 """Names in synthetic.toml, and measures of records besides their final regret: slopes at changes, recovery, starts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from spillover.environments import SyntheticSEM
 from spillover.experiments import Record, Results
-from spillover.metrics import graph_mse
-from spillover.report.claims import FAILS, HOLDS, OPEN, final_regret
+from spillover.metrics import Interval, graph_mse
+from spillover.report.claims import FAILS, HOLDS, OPEN, final_regret, sign_verdict
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.types import Array, BoolArray, IntArray
@@ -139,6 +139,11 @@ def study_start(results: Results, policy: str, environment: SyntheticSEM | None 
 def by_delay(finding: Callable[[str], str]) -> str:
     """The finding at each of the paper's delays."""
     return "; ".join(f"D = {delay}: {finding(delay)}" for delay in DELAYS)
+
+
+def at_every_delay(found: Callable[[str], Iterable[Interval]]) -> str:
+    """Judge by the signs of the intervals at each of the paper's delays."""
+    return joint(*(sign_verdict(*found(delay)) for delay in DELAYS))
 
 
 def joint(*verdicts: str) -> str:

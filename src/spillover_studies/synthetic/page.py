@@ -6,7 +6,6 @@ from spillover.experiments import Results
 from spillover.report import page as default
 from spillover.report.claims import claims_body
 from spillover.report.page import Draw, Part
-from spillover.report.page import page_parts as general_parts
 from spillover_studies.synthetic import sections, tuned
 from spillover_studies.synthetic.claims import all_claims
 from spillover_studies.synthetic.numbers import in_short
@@ -17,7 +16,7 @@ TITLES = {"fresh": "Regret over fresh worlds", "picture": "Regret in one world, 
 def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     """(anchor, title, body) of every section; an incomplete study gets the default page."""
     if not is_complete(results):
-        yield from general_parts(results, draw)
+        yield from default.page_parts(results, draw)
         return
     claims = all_claims(results)
     yield "short", "In short", in_short(results, claims)

@@ -23,6 +23,7 @@ from spillover_studies.covid.report.measures import (
     detected,
     excess,
     format_ci,
+    format_mean,
     format_number,
     gain,
     in_most_runs,
@@ -106,7 +107,7 @@ def estimation(study: CovidResults) -> Iterator[Claim]:
     yield Claim(
         "V-B, Fig. 3",
         "“NDC-SEM efficiently estimates the regions' overall daily new cases using the delayed feedback”",
-        f"{FROM_ALL} with the final graph is off by {format_ci(clustered_interval(primary), 1)} cases per region on "
+        f"{FROM_ALL} with the final graph is off by {format_mean(primary, 1)} cases per region on "
         f"the validation days 25 to 75, {float(primary.mean()) / level:.0%} of the mean ({level:,.0f}); the value last "
         f"known at decision time by {format_ci(means[NAIVE], 1)}, yesterday's by {format_ci(means[YESTERDAY], 1)}, and "
         f"z without a graph by {format_ci(means[NO_GRAPH_AT_ALL], 1)}",
@@ -137,7 +138,7 @@ def estimation_variants(study: CovidResults, errors: dict[str, Array]) -> Iterat
 def error_variant(words: str, errors: dict[str, Array], label: str) -> Variant:
     """One predictor against the last known value."""
     below = errors[NAIVE] - errors[label]
-    error = format_ci(clustered_interval(errors[label]), 1)
+    error = format_mean(errors[label], 1)
     return signed(words, f"{error} cases per region; below the last known value in {runs_won(below)}", below)
 
 
@@ -151,7 +152,7 @@ def helps(study: CovidResults) -> Claim:
     measures = [
         signed(
             f"measure: {SCORES[score]}",
-            f"{format_ci(clustered_interval(more))}, above 0 in {runs_won(more)}",
+            f"{format_mean(more)}, above 0 in {runs_won(more)}",
             more,
         )
         for score, more in (("common", values), ("specific", specific))
@@ -160,8 +161,8 @@ def helps(study: CovidResults) -> Claim:
         "V-B, Fig. 3",
         "“[NDC-SEM efficiently estimates the cases], which helps to improve the decision-making process”",
         f"reward of all days with the learned graph minus that without one, by the common graph: "
-        f"{format_ci(clustered_interval(values))} cases (of {format_number(without[..., -1].mean())}); by "
-        f"region-specific cases: {format_ci(clustered_interval(specific))}",
+        f"{format_mean(values)} cases (of {format_number(without[..., -1].mean())}); by "
+        f"region-specific cases: {format_mean(specific)}",
         by_measures(*(measure.verdict for measure in measures)),
         "Bar: NDC-SEM must collect more than the same policy without a graph. Bar and measures are ours; the paper has "
         "no such comparison, and its own measure needs a graph of both.",
@@ -169,7 +170,7 @@ def helps(study: CovidResults) -> Claim:
             *measures,
             signed(
                 "semi-synthetic: choices have effects",
-                f"final regret without the graph minus that with it: {format_ci(clustered_interval(saved))}, above 0 "
+                f"final regret without the graph minus that with it: {format_mean(saved)}, above 0 "
                 f"in {runs_won(saved)}",
                 saved,
             ),
@@ -190,10 +191,10 @@ def selection(study: CovidResults) -> Iterator[Claim]:
         "V-B, Fig. 4",
         "“NDC-SEM adaptively selects the regions over time; that is why some selected regions after the change point "
         "differ from those selected before the change point”",
-        f"{format_ci(clustered_interval(counts), 1)} regions are chosen from day 40 on and on no day from 25 to 39; at "
+        f"{format_mean(counts, 1)} regions are chosen from day 40 on and on no day from 25 to 39; at "
         f"least one in {runs_won(counts)}",
         HOLDS if every == 1 else FAILS if every < 0.5 else OPEN,
-        f"Bar: at least one region in every run. SEM-UCB: {format_ci(clustered_interval(rival), 1)} regions, at least "
+        f"Bar: at least one region in every run. SEM-UCB: {format_mean(rival, 1)} regions, at least "
         f"one in {runs_won(rival)}.",
         one=in_most_runs(counts > 0),
     )
@@ -230,7 +231,7 @@ def advantage(study: CovidResults) -> Claim:
         "policy, as SEM-UCB does not consider the non-stationarity and the delay.”",
         f"of NDC-SEM's choices on days 44 to 80 {best_share(study, 'ndc-sem').mean():.0%} are among the five regions "
         f"with the highest expected region-specific cases, of SEM-UCB's {best_share(study, 'sem-ucb').mean():.0%}; "
-        f"difference {format_ci(clustered_interval(found), 2)}, above 0 in {runs_won(found)}",
+        f"difference {format_mean(found, 2)}, above 0 in {runs_won(found)}",
         by_measures(*(measure.verdict for measure in measures)),
         "Bar: a difference above 0, by two measures. The share is ours; the paper goes on “This is also evident from” "
         f"its Fig. 9. Day 44 is the first on which an outcome of day {change} can be known. The rows below the two "
@@ -259,7 +260,7 @@ def true_shares(study: CovidResults, comparison: str) -> Array:
 
 
 def share_variant(words: str, difference: Array) -> Variant:
-    share = format_ci(clustered_interval(difference), 2)
+    share = format_mean(difference, 2)
     return signed(words, f"difference of the shares {share}, above 0 in {runs_won(difference)}", difference)
 
 
@@ -267,14 +268,13 @@ def detection(study: CovidResults) -> Iterator[Claim]:
     """Whether the optimal regions are found, where they are known."""
     found = detected(study, "ndc-sem")
     others = ", ".join(
-        f"{LABELS[name]} {format_ci(clustered_interval(detected(study, name)), 1)}"
-        for name in ("sem-ucb", "ndc-sem-no-graph", "random")
+        f"{LABELS[name]} {format_mean(detected(study, name), 1)}" for name in ("sem-ucb", "ndc-sem-no-graph", "random")
     )
     yield Claim(
         "V-B, introduction; abstract and conclusion",
         "“our algorithm can detect the optimal candidate regions for political interventions”",
         f"semi-synthetic mode, where the optimal set is known: of the five regions chosen most often on days 61 to 80, "
-        f"{format_ci(clustered_interval(found), 1)} are in it, all five in {runs_won(found == 5)}; {others}",
+        f"{format_mean(found, 1)} are in it, all five in {runs_won(found == 5)}; {others}",
         level_verdict(clustered_interval(found), ENOUGH),
         f"Bar: {ENOUGH} of the five, with the whole interval on one side. It is ours; the paper sets none. On the "
         "record the optimal regions are not known: region-specific cases are not measured and choices have no effects.",

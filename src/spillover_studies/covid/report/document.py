@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.graph import ROW_BOUND
 from spillover.report.claims import Claim, tally
-from spillover_studies.covid import SEMI, CovidResults, clustered_interval
+from spillover_studies.covid import SEMI, CovidResults
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
 from spillover_studies.covid.report.claims import covid_claims
 from spillover_studies.covid.report.graph_rules import both_effect, specific_a_day, star_effect
@@ -22,7 +22,7 @@ from spillover_studies.covid.report.measures import (
     bounded_rows,
     detected,
     excess,
-    format_ci,
+    format_mean,
     format_number,
     gain,
     largest_weight,
@@ -53,10 +53,10 @@ def lines(study: CovidResults) -> Iterator[str]:
             for score, rule in (("own", PAPER_RULE), ("own", BOUNDED_RULE), ("common", PAPER_RULE))
         )
         yield (
-            f"NDC-SEM minus SEM-UCB after day 40, data {words}: {format_ci(clustered_interval(own))} cases, "
-            f"each by its own final graph, above 0 in {runs_won(own)}; {format_ci(clustered_interval(bounded))} if "
+            f"NDC-SEM minus SEM-UCB after day 40, data {words}: {format_mean(own)} cases, "
+            f"each by its own final graph, above 0 in {runs_won(own)}; {format_mean(bounded)} if "
             f"effects on a region sum to at most {ROW_BOUND:g}, above 0 in {runs_won(bounded)}; "
-            f"{format_ci(clustered_interval(common))} by the common graph, above 0 in {runs_won(common)}."
+            f"{format_mean(common)} by the common graph, above 0 in {runs_won(common)}."
         )
     most = {
         rule: [largest_weight(study, name, rule) for name in ("ndc-sem", "sem-ucb")]
@@ -78,7 +78,7 @@ def lines(study: CovidResults) -> Iterator[str]:
     )
     found = detected(study, "ndc-sem")
     yield (
-        f"Where the optimal five regions are known, NDC-SEM finds {format_ci(clustered_interval(found), 1)} of them by "
+        f"Where the optimal five regions are known, NDC-SEM finds {format_mean(found, 1)} of them by "
         f"day 80, and all five in {runs_won(found == 5)}."
     )
     errors = {k: float(v.mean()) for k, v in later_errors(prediction_errors(study), len(study.days)).items()}

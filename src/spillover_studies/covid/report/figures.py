@@ -16,6 +16,8 @@ from spillover import validate
 from spillover.figures.style import (
     COLORS,
     Style,
+    draw_band,
+    draw_grid_lines,
     figure_legend,
     figure_of,
     hide_spines,
@@ -61,14 +63,8 @@ def days_figure(
     styles = {**covid_styles(curves), **(styles or {})}
     target = ax or new_axes(6.2, 4.0)
     for k, (name, values) in enumerate(curves.items()):
-        style = styles[name]
-        mean, low, high = clustered_interval(values)
-        days = np.arange(1, len(mean) + 1)
-        target.plot(
-            days, mean, label=(labels or {}).get(name, name), color=style.color, linestyle=style.linestyle,
-            marker=style.marker, markersize=4.5, markevery=sparse_markers(len(mean), k, len(curves)), linewidth=1.6,
-        )  # fmt: skip
-        target.fill_between(days, low, high, color=style.color, alpha=0.18, linewidth=0)
+        days, label = np.arange(1, values.shape[-1] + 1), (labels or {}).get(name, name)
+        draw_band(target, days, clustered_interval(values), styles[name], label, line=k, lines=len(curves))
     finish_days(target, len(days), change, ylabel, title)
     if ax is None:
         figure_legend([target])
@@ -155,8 +151,7 @@ def gain_figure(gains: Mapping[str, Array], shifts: Sequence[int]) -> Axes:
     target.set_xticks(list(shifts)[:: max(1, len(shifts) // 10)])
     target.set(xlabel="shift k", ylabel="gain of NDC-SEM over SEM-UCB,\ndays 40 to 80 (cases)")
     target.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    target.grid(axis="y", color="0.9", linewidth=0.7)
-    target.set_axisbelow(True)
+    draw_grid_lines(target, "y")
     hide_spines(target)
     figure_legend([target])
     return target
@@ -188,8 +183,7 @@ def rules_figure(
         ax.xaxis.set_major_locator(MaxNLocator(6))
         ax.set(xlabel=title)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-        ax.grid(axis="x", color="0.9", linewidth=0.7)
-        ax.set_axisbelow(True)
+        draw_grid_lines(ax, "x")
         ax.tick_params(axis="y", length=0)
         ax.spines[["top", "right", "left"]].set_visible(False)
     figure_legend(panels)
@@ -275,8 +269,7 @@ def error_figure(errors: Mapping[str, Interval], naive: Sequence[str]) -> Axes:
     target.set_ylim(len(errors) - 0.4, -0.6)
     target.tick_params(axis="y", length=0)
     target.set(xlabel="mean absolute error on validation days (cases per region)")
-    target.grid(axis="x", color="0.9", linewidth=0.7)
-    target.set_axisbelow(True)
+    draw_grid_lines(target, "x")
     target.spines[["top", "right", "left"]].set_visible(False)
     return target
 

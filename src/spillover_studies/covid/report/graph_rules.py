@@ -13,6 +13,7 @@ from spillover_studies.covid.report.measures import (
     AT_DECISION,
     FROM_ALL,
     format_ci,
+    format_mean,
     format_number,
     gain,
     largest_weight,
@@ -139,9 +140,7 @@ def words(study: CovidResults) -> str:
         rule: " and ".join(format_number(level[name, rule]) for name in ("ndc-sem-unit", "sem-ucb-unit"))
         for rule in RULES
     }
-    differences = {
-        rule: format_ci(clustered_interval(gain(study, "cases", "own", rule))) for rule in (PAPER_RULE, BOUNDED_RULE)
-    }
+    differences = {rule: format_mean(gain(study, "cases", "own", rule)) for rule in (PAPER_RULE, BOUNDED_RULE)}
     ahead = {rule: [decision_error(study, variant.name, rule).mean() for variant in VARIANTS] for rule in RULES}
     better = sum(ours < theirs for ours, theirs in zip(ahead[PAPER_RULE], ahead[SQUARED_RULE], strict=True))
     alone, both = star_effect(study), both_effect(study)

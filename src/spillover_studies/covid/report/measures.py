@@ -86,6 +86,11 @@ def format_ci(interval: Interval, digits: int = 0) -> str:
     return format_number(mean, digits)
 
 
+def format_mean(values: Array, digits: int = 0) -> str:
+    """Format the mean of (shifts, seeds) with its 95% interval, clustered by shift."""
+    return format_ci(clustered_interval(values), digits)
+
+
 def format_number(value: float, digits: int = 0) -> str:
     return f"{float(value):,.{digits}f}".replace("-", "−")
 

@@ -26,7 +26,7 @@ from spillover_studies.covid.report.measures import (
     FROM_ALL,
     NAIVE,
     SCALE_LABELS,
-    format_ci,
+    format_mean,
     format_number,
     gain,
     largest_weight,
@@ -116,7 +116,7 @@ def main_numbers(study: CovidResults) -> pd.DataFrame:
                 format_number(since(study.rewards(LITERAL, name, rule)[score], study.about["change"]).mean())
                 for name in COMPARISONS[scale]
             ]
-            rows.append([words, measure, *totals, format_ci(clustered_interval(values)), runs_won(values)])
+            rows.append([words, measure, *totals, format_mean(values), runs_won(values)])
     columns = ["data", "measured by", "NDC-SEM", "SEM-UCB", "NDC-SEM − SEM-UCB [95%]", "NDC-SEM ahead in"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -17,6 +17,7 @@ from spillover_studies.covid.report.measures import (
     all_single_ranks,
     daily_gains,
     format_ci,
+    format_mean,
     format_number,
     gain,
     graph_share,
@@ -73,8 +74,8 @@ def rewards(study: CovidResults) -> Iterator[Claim]:
         "Appendix, Fig. 9",
         "“[NDC-SEM performs better after day 40] due to the fact that it considers the effects of non-stationarity and "
         "the delay”",
-        f"its gain over SEM-UCB is {format_ci(clustered_interval(before))} cases a day on days 25 to 39 and "
-        f"{format_ci(clustered_interval(after))} on days 44 to 80; difference {format_ci(more)}",
+        f"its gain over SEM-UCB is {format_mean(before)} cases a day on days 25 to 39 and "
+        f"{format_mean(after)} on days 44 to 80; difference {format_ci(more)}",
         sign_verdict(clustered_interval(after), more),
         "Bar: the gain must be above 0 after the change, and larger than before it. Ours; the paper gives no test of "
         "the reason, and the two policies differ in more than that.",
@@ -112,7 +113,7 @@ def gain_variants(study: CovidResults, measure: Measure) -> Iterator[Variant]:
         ]
     for words, comparison, score, rule in conditions:
         values = measure(study, comparison, score, rule)
-        finding = f"{format_ci(clustered_interval(values))}, above 0 in {runs_won(values)} and {shifts_won(values)}"
+        finding = f"{format_mean(values)}, above 0 in {runs_won(values)} and {shifts_won(values)}"
         yield signed(words, finding, values)
 
 
@@ -124,8 +125,7 @@ def regret_variants(study: CovidResults) -> Iterator[Variant]:
             saved = final[theirs] - final[ours]
             yield signed(
                 ", ".join(part for part in ("semi-synthetic", COMPARISON_LABELS[comparison], words) if part),
-                f"final regret of SEM-UCB minus that of NDC-SEM: {format_ci(clustered_interval(saved))}, above 0 in "
-                f"{runs_won(saved)}",
+                f"final regret of SEM-UCB minus that of NDC-SEM: {format_mean(saved)}, above 0 in {runs_won(saved)}",
                 saved,
             )
 
@@ -140,9 +140,7 @@ def reason_variants(study: CovidResults) -> Iterator[Variant]:
     for words, comparison, score, rule in conditions:
         before, after = daily_gains(study, comparison, score, rule)
         more = clustered_interval(after - before)
-        finding = (
-            f"{format_ci(clustered_interval(before))} cases a day before, {format_ci(clustered_interval(after))} after"
-        )
+        finding = f"{format_mean(before)} cases a day before, {format_mean(after)} after"
         single = in_most_runs((after > 0) & (after > before))
         yield Variant(words, finding, sign_verdict(clustered_interval(after), more), single)
 
@@ -152,7 +150,7 @@ def reason_variants(study: CovidResults) -> Iterator[Variant]:
 
 def contribution(study: CovidResults) -> Iterator[Claim]:
     found = overlaps(study)
-    means = {label: format_ci(clustered_interval(values), 1) for label, values in found.items()}
+    means = {label: format_mean(values, 1) for label, values in found.items()}
     same = found["contribution and recorded cases"]
     yield Claim(
         "V-B",
@@ -176,8 +174,8 @@ def contribution(study: CovidResults) -> Iterator[Claim]:
         "V-B",
         "“each region's contribution to the Covid-19 development differs from its overall daily cases of infection due "
         "to the existing causal effects amongst the regions”",
-        f"of the five regions with the largest contribution by A* {format_ci(clustered_interval(differ), 1)} are not "
-        f"among those with most recorded cases; {format_ci(clustered_interval(due), 1)} of these are there because of "
+        f"of the five regions with the largest contribution by A* {format_mean(differ, 1)} are not "
+        f"among those with most recorded cases; {format_mean(due, 1)} of these are there because of "
         f"the graph, the others also without one. {means['contribution and region-specific cases']} of five are the "
         "same with and without the graph",
         by_measures(*(variant.verdict for variant in graphs)),
@@ -190,7 +188,7 @@ def contribution(study: CovidResults) -> Iterator[Claim]:
 
 def due_variant(words: str, differ: Array, due: Array) -> Variant:
     """Judge whether most of the difference is due to the graph."""
-    finding = f"{format_ci(clustered_interval(due), 1)} of {format_ci(clustered_interval(differ), 1)} regions"
+    finding = f"{format_mean(due, 1)} of {format_mean(differ, 1)} regions"
     return Variant(words, finding, half_verdict(due, differ), in_most_runs(2 * due > differ))
 
 

@@ -34,6 +34,7 @@ from spillover_studies.covid.report.measures import (
     best_share,
     detected,
     format_ci,
+    format_mean,
     format_number,
     gain,
     later_errors,
@@ -136,7 +137,7 @@ def selection(study: CovidResults, draw: Draw) -> str:
         f"<p>In this run {int(new[at].sum())} regions are chosen only after the change (not on days 25 to 39): {here}. "
         f"That some are is so in {runs_won(new.sum(axis=-1))}. Where the optimal regions are known, in the "
         f"semi-synthetic mode, the five chosen most often on days 61 to 80 include "
-        f"{format_ci(clustered_interval(hits), 1)} of the optimal five, and all of them in {runs_won(hits == 5)}.</p>"
+        f"{format_mean(hits, 1)} of the optimal five, and all of them in {runs_won(hits == 5)}.</p>"
     )
     return figure + words
 

@@ -31,6 +31,7 @@ from spillover_studies.synthetic.measures import (
     TUNED,
     TUNINGS,
     Slopes,
+    at_every_delay,
     by_delay,
     joint,
     recovery,
@@ -66,7 +67,7 @@ def complies_faster(results: Results) -> Claim:
         return f"{rounds:,.0f} rounds; {label} {format_ci(found[label])} more"
 
     def verdict(ours: str, share: float = SHARE, world: str = FRESH) -> str:
-        return joint(*(sign_verdict(*faster(results, delay, ours, share, world).values()) for delay in DELAYS))
+        return at_every_delay(lambda d: faster(results, d, ours, share, world).values())
 
     def other_bar(share: float) -> Variant:
         what = f"recovered below {share:.0%} of the random policy's regret"
@@ -104,10 +105,10 @@ def smoother(results: Results) -> Claim:
         return {rival: mean_interval(slopes(delay, rival, world).after - own) for rival in LEARNING}
 
     def bends_less(ours: str = TUNED, world: str = FRESH) -> str:
-        return joint(*(sign_verdict(*jumps(delay, ours, world).values()) for delay in DELAYS))
+        return at_every_delay(lambda d: jumps(d, ours, world).values())
 
     def is_flatter(world: str = FRESH) -> str:
-        return joint(*(sign_verdict(*after(delay, world).values()) for delay in DELAYS))
+        return at_every_delay(lambda d: after(d, world).values())
 
     def finding(delay: str) -> str:
         pairs = [(results.record("fresh", delay, name).label, slopes(delay, name)) for name in (TUNED, *LEARNING)]
@@ -235,7 +236,7 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         return Variant(
             f"optimality ratio after the first change, NDC-SEM minus SEM-UCB, {TUNINGS[ours]}",
             by_delay(lambda d: format_ci(gain(d, ours), 3)),
-            joint(*(sign_verdict(gain(delay, ours)) for delay in DELAYS)),
+            at_every_delay(lambda d: [gain(d, ours)]),
         )
 
     def known(delay: str) -> BoolArray:
@@ -253,17 +254,17 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         f"worlds in which SEM-UCB has learned the graph in the end, and how far its optimality ratio after the first "
         f"change is below {CLOSE:.0%} of the delayed oracle's there: "
         + by_delay(lambda d: f"{known(d).sum()} of {len(known(d))}, {format_ci(short_of_close(d), 3)}"),
-        joint(*(sign_verdict(short_of_close(delay)) for delay in DELAYS)),
+        at_every_delay(lambda d: [short_of_close(d)]),
     )
     return Claim(
         "Appendix, Fig. 6",
         "SEM-UCB cannot always adapt to sudden changes in the environment",
         "share of changes from which SEM-UCB has not recovered before the next one, against NDC-SEM: "
         f"{by_delay(lambda d: finding(d, FRESH))}. In one world: {by_delay(lambda d: finding(d, PICTURE))}",
-        joint(*(sign_verdict(more(delay, FRESH)) for delay in DELAYS)),
+        at_every_delay(lambda d: [more(d, FRESH)]),
         "Recovered as above. Holds if SEM-UCB misses more changes than NDC-SEM at every delay.",
         (fails_to_learn, ratio(TUNED), ratio(PRINTED)),
-        joint(*(sign_verdict(more(delay, PICTURE)) for delay in DELAYS)),
+        at_every_delay(lambda d: [more(d, PICTURE)]),
     )
 
 

@@ -30,6 +30,7 @@ from spillover_studies.synthetic.measures import (
     SEM_UCB_TUNED,
     TUNED,
     TUNINGS,
+    at_every_delay,
     best_of_all,
     by_delay,
     fresh_worlds,
@@ -49,7 +50,7 @@ def differences(results: Results, delay: str, ours: str, world: str = FRESH) -> 
 
 def all_beaten(results: Results, ours: str, world: str) -> str:
     """Whether all rivals have more regret at all delays."""
-    return joint(*(sign_verdict(*differences(results, delay, ours, world).values()) for delay in DELAYS))
+    return at_every_delay(lambda d: differences(results, d, ours, world).values())
 
 
 def closest(found: dict[str, Interval]) -> str:
