@@ -31,7 +31,7 @@ from spillover.studies import (
     load_search,
     write_report,
 )
-from spillover.studies.study import say_nothing
+from spillover.study import say_nothing
 
 WITHOUT_ASKING = 600.0  # seconds that a run may take
 folder_type = click.Path(path_type=Path)
@@ -95,7 +95,7 @@ def quick_help() -> str:
 
 def reproduce_help() -> str:
     """The help of the command: the studies, with what they say about themselves."""
-    width = max(len(name) for name in STUDIES)
+    width = max(map(len, STUDIES), default=0)
     names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
@@ -127,6 +127,8 @@ def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
     check_installed()
     if options["quick"] and options["replications"] is not None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
+    if name is None and not STUDIES:
+        raise click.UsageError("no study is installed: install spillover again, or name one as module:Class")
     chosen = list(STUDIES.values()) if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)
@@ -329,7 +331,7 @@ def tune(
         discount = [0.9, 0.99]
         exploration = { from = 1e-8, to = 0.1, points = 8 }     # logarithmic
     """
-    from spillover.report.tuning import draw_grid  # matplotlib takes half a second to load
+    from spillover.figures.grid import draw_grid  # matplotlib takes half a second to load
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)

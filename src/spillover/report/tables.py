@@ -10,7 +10,7 @@ import pandas as pd
 
 from spillover import validate
 from spillover.contracts.hyperparameters import value_of
-from spillover.figures.differences import Difference
+from spillover.figures.comparisons import Difference
 from spillover.formatting import column_texts, format_span, format_value, html_columns
 from spillover.metrics import Interval, mean_interval
 from spillover.types import Array

@@ -216,7 +216,7 @@ class ResultsView:
     def plot(self, world: str | None = None) -> "Figure":
         with needed_for("a figure", "research"):
             from spillover.figures import figure_of, regret_panels
-            from spillover.report.sections import studies
+            from spillover.report.page import studies
 
         worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))
         shown = worlds[0] if world is None else world
@@ -260,7 +260,7 @@ class TunedView:
     def plot(self) -> "Figure":
         with needed_for("a figure", "research"):
             from spillover.figures import figure_of
-            from spillover.report.tuning import grid_panels
+            from spillover.figures.grid import grid_panels
 
         drawn = grid_panels(self.tuned.to_frame())
         accepted = "a grid with at least two values of discount and of exploration"
