@@ -31,7 +31,7 @@ PRIOR = {
     "level": -6.0,
     "drift": -1.0,
     "changes": -4.0,
-    "lags": -1.5,
+    "lags": -3.0,
     "lag_mean": -0.5,
     "lag": -0.5,
     "moved": -2.0,
