@@ -8,7 +8,7 @@ import pytest
 import spillover as sp
 from spillover import kernels
 from spillover.policies import CTS, CUCB, FTRL, DelayedOracle, DiscountedCUCB, DiscountedTS, Oracle
-from spillover.testing.stretches import demand_same_stretches, in_stretches
+from spillover.testing.invariance import demand_same_stretches, in_stretches
 from spillover.testing.trial import Trial
 from tests.sampling import every
 from tests.test_stretches import DELAYS, HORIZON, WORLDS, Broken, world

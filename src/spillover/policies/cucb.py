@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn
-from spillover.hyperparameters import check_grid
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.scaled import amounts_above_low
 from spillover.kernels.scaled import unit_or_one as unit_of

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.hyperparameters import check_grid
+from spillover.constraints.search import top_arms
+from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.averages import Averages, learn, upper_index
 from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, initial_cucb, learn_cucb
 from spillover.policies.graph_policy import (
@@ -22,7 +23,6 @@ from spillover.policies.initialisation import starting
 from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,
