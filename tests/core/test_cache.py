@@ -200,14 +200,14 @@ def test_folders_that_nobody_uses_are_removed(tmp_path) -> None:
 
 def test_code_is_compiled_where_nothing_can_be_stored(monkeypatch) -> None:
     monkeypatch.setattr(compiled, "cache_folder", lambda: None)
-    assert compiled.entry(lambda a: a + 1, allocates=False)(2) == 3
+    assert compiled.entry(lambda a: a + 1)(2) == 3
 
 
 def test_the_user_s_own_locators_are_for_other_code(monkeypatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")
     config.reload_config()
     try:
-        made = compiled.entry(lambda a: a + 1, allocates=False)
+        made = compiled.entry(lambda a: a + 1)
         assert made(2) == 3
     finally:
         monkeypatch.undo()

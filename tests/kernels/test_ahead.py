@@ -88,7 +88,7 @@ import joblib
 joblib.cpu_count = lambda: 2
 from spillover import kernels
 from spillover.kernels import ahead
-names, start, started = ("play", "window_totals", "top_arms"), ahead.start, []
+names, start, started = ("play", "total_effects", "top_arms"), ahead.start, []
 ahead.start = lambda names: started.append(start(names)) or started[-1]
 with kernels.compiled_ahead(names):
     for name in names:

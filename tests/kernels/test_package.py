@@ -83,15 +83,15 @@ def test_the_files_behind_a_file():
 @pytest.mark.parametrize("changed", ["rounds", "gram"])
 def test_kernels_are_kept_apart_by_what_they_are_compiled_from(changed, tmp_path, monkeypatch):
     """Of their own file, and of those that it imports."""
-    before, other = cache.own_folder(tmp_path, "rounds"), cache.own_folder(tmp_path, "window")
+    before, other = cache.own_folder(tmp_path, "rounds"), cache.own_folder(tmp_path, "effects")
     assert before.parent == tmp_path
     source = cache.source_of
     monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == changed))
     assert cache.own_folder.__wrapped__(tmp_path, "rounds") != before
-    assert cache.own_folder.__wrapped__(tmp_path, "window") == other
+    assert cache.own_folder.__wrapped__(tmp_path, "effects") == other
 
 
-LOADING = "from spillover import kernels; kernels.play; kernels.window_totals"
+LOADING = "from spillover import kernels; kernels.play; kernels.total_effects"
 
 
 @pytest.mark.long
@@ -104,7 +104,7 @@ def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
         subprocess.run([sys.executable, "-c", LOADING], env=environment, check=True, cwd=tmp_path)
         return {
             file: {str(path): path.stat().st_mtime_ns for path in (tmp_path / "cache").glob(f"{file}-*/*.nb?")}
-            for file in ("world", "window")
+            for file in ("world", "effects")
         }
 
     first = cached()
@@ -113,5 +113,5 @@ def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
     with (copy / "kernels" / "world.py").open("a", encoding="utf-8") as file:
         file.write("# one more line\n")
     again = cached()
-    assert again["window"] == first["window"]
+    assert again["effects"] == first["effects"]
     assert len(again["world"]) == 2 * len(first["world"])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.journal import STEPS_BETWEEN_COPIES, Journal
+from spillover.core.live import LiveCore
+from spillover.journal import STEPS_BETWEEN_COPIES
 from spillover.policies import switching_block
-from spillover.policies.compact import CompactMeans
 from spillover.policies.switching_block import CompactSwitching
 from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
@@ -192,7 +192,7 @@ def test_a_call_that_is_refused_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", CompactMeans), ("cts", Journal)]
+    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", LiveCore), ("cts", LiveCore)]
 )
 def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
     learner = learner_of(name)

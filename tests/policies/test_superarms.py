@@ -28,7 +28,7 @@ def test_every_set_is_tried_and_known_by_its_payoff():
         weights = np.array([0.95 ** (120 - t) for t, _ in log])
         mean = (weights * [r for _, r in log]).sum() / weights.sum() / scale
         bonus = 2 * np.sqrt(0.05 * 3 * np.log(clock) / weights.sum())
-        assert policy.index(state)[place] == pytest.approx(mean + bonus, rel=1e-12)
+        assert policy.indices(state, rng)[place] == pytest.approx(mean + bonus, rel=1e-12)
 
 
 def test_a_set_of_another_size_teaches_nothing():
@@ -36,6 +36,21 @@ def test_a_set_of_another_size_teaches_nothing():
     state = policy.played(policy.init(sp.Problem(4, 2), sp.Rng(0)), np.ones(4, bool))
     outcome = sp.Feedback(np.ones(4, bool), np.ones(4), np.ones(4), np.array(0), np.array(True))
     assert not policy.update(state, outcome, sp.Rng(0)).averages.counts.any()
+
+
+@pytest.mark.parametrize("overall_range", [(-1.0, 0.0), (-2.0, -1.0)])
+def test_the_least_harmful_set_is_played_if_all_payoffs_are_negative(overall_range):
+    policy, rng = SuperArmUCB(), sp.Rng(1)
+    state = policy.init(sp.Problem(4, 2, overall_range=overall_range), rng)
+    low, high = overall_range
+    outcome = np.linspace(low, high, 4)  # of which the last two are the best set
+    for t in range(1, 31):
+        x = policy.select(state, rng.at(Purpose.CHOICE, t)).x
+        y = np.where(x, outcome, 0.0)
+        arrived = sp.Feedback(x, np.where(x, 0.5, 0.0), y, np.array(0), np.array(True))
+        state = policy.update(policy.played(state, x), arrived, rng)
+    assert x.tolist() == [False, False, True, True]
+    assert np.isfinite(policy.explain(state, rng).index).all()
 
 
 def test_too_many_sets_are_refused():

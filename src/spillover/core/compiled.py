@@ -62,13 +62,9 @@ def inner(function: Callable[..., Any]) -> Any:
     return register_jitable(**HELPER)(function)
 
 
-def entry(function: Callable[..., Any], *, allocates: bool) -> Any:
-    """Compile a function that Python calls: stored on disk, and other threads run beside it.
-
-    allocates: whether it makes arrays; if not, references to arrays need not be counted, which saves a fifth of the
-    time.
-    """
-    made = njit(**ENTRY, _nrt=allocates)(function)
+def entry(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls: stored on disk, and other threads run beside it."""
+    made = njit(**ENTRY)(function)
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:

@@ -6,17 +6,17 @@ together nor on threads.
 """
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import uint64
+from numba import njit, uint64
 
-from spillover.core.compiled import compiled_part, entry
+from spillover.core.compiled import INNER, compiled_part, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
-from spillover.kernels.world import FINE, fault_of
+from spillover.kernels.world import FINE, fault_of, is_fine
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
@@ -28,7 +28,7 @@ class Turn(NamedTuple):
 
     >>> import spillover as sp
     >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
-    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16))
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16), room=None)
     """
 
     key: Any  # (2,): of the learner
@@ -37,6 +37,7 @@ class Turn(NamedTuple):
     purpose: Any
     lines: Any  # (4, n): room to work in
     best: Any  # room for the highest scores
+    room: Any  # what `prepare` made, for as long as the same learner has its turns
 
 
 class Lesson(NamedTuple):
@@ -63,6 +64,8 @@ class Functions(NamedTuple):
     derive: Callable[..., None] | None = None
     remember: Callable[..., None] | None = None
     fill_index: Callable[..., None] | None = None
+    prepare: Callable[..., Any] | None = None
+    show: Callable[..., None] | None = None
 
 
 class Drivers(NamedTuple):
@@ -125,26 +128,32 @@ def drivers(
 
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
-    made = [compiled_part(name, each or nothing, allocates=allocates) for name, each in functions._asdict().items()]
+    made = [
+        compiled_part(name, each or nothing, allocates=allocates or name == "prepare")
+        for name, each in functions._asdict().items()
+    ]
     openers = row_opener(own, fixed=True), row_opener(state)
-    return written_once(made, *openers, partial(entry, allocates=allocates), scene, rings)
+    apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
+    return written_once(made, *openers, entry, apart, scene, rings)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
-    return written_once([each or nothing for each in functions], Row, Row, as_it_is, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, None, None)
 
 
-def written_once(parts: list[Any], open_own: Any, open_state: Any, made: Any, scene: Any, rings: Any) -> Drivers:
-    decide, learn, play, solve, remember, index = parts
+def written_once(
+    parts: list[Any], open_own: Any, open_state: Any, made: Any, one_by_one: Any, scene: Any, rings: Any
+) -> Drivers:
+    decide, learn, play, solve, remember, index, prepare, show = parts
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
         for k in range(x.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
             x[k] = False
-            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best), x[k])
+            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), x[k])
             remember(p, s, memo[k])
 
     def play_each(hyper, states, x):
@@ -154,32 +163,37 @@ def written_once(parts: list[Any], open_own: Any, open_state: Any, made: Any, sc
             s.rounds += 1
             play(open_own(hyper, k), s, x[k])
 
-    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo):
-        """Learn the outcomes that have arrived."""
+    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, solving):
+        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
-                turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
-                learn(open_own(hyper, k), open_state(states, k), Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                p, s = open_own(hyper, k), open_state(states, k)
+                turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
+                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                if solving:
+                    solve(p, s, turn)
 
-    def solve_each(hyper, states, count):
+    def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need."""
-        for k in range(count):
-            solve(open_own(hyper, k), open_state(states, k))
+        for k in range(keys.shape[0]):
+            p, s = open_own(hyper, k), open_state(states, k)
+            solve(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
 
     def index_each(hyper, states, keys, call, rounds, purpose, lines, best, found):
         """Fill in the index of each arm."""
         for k in range(found.shape[0]):
-            turn = Turn(keys[k], call, rounds[k], purpose, lines, best)
-            index(open_own(hyper, k), open_state(states, k), turn, found[k])
+            p, s = open_own(hyper, k), open_state(states, k)
+            index(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), found[k])
 
     def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
+        room = prepare(p, s)
         for r in range(x.shape[0]):
             s.rounds += 1
             play(p, s, x[r])
             if arrived[r]:
-                turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best)
+                turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
                 learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo), turn)
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
@@ -187,44 +201,44 @@ def written_once(parts: list[Any], open_own: Any, open_state: Any, made: Any, sc
         return Drivers._make([*steps, None])
     open_scene, open_rings = row_opener(scene), row_opener(rings)
 
-    def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, lines, best):
+    @one_by_one
+    def play_learner(p, s, w, f, key, horizon, recorded, snapshots, lines, best, room):
+        first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
+        delays, slowest, silent, mask = f.delays, f.slowest, f.silent, f.first.shape[0] - 1
+        law, concentration, columns = w.law, w.concentration, w.columns
+        rewards, noise, baseline = w.rewards, w.noise, w.baseline
+        for r in range(delays.shape[0]):
+            t = s.rounds + 1
+            slot = t & mask
+            x, z, y = xs[slot], zs[slot], ys[slot]
+            for i in range(x.shape[0]):
+                x[i] = False
+            decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room), x)
+            remember(p, s, memos[slot])
+            s.rounds = t
+            play(p, s, x)
+            fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
+            post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
+            played = first[slot]
+            first[slot] = 0
+            while played != 0:
+                home = played & mask
+                x, z, y = xs[home], zs[home], ys[home]
+                if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
+                    return fault_of(x, z, y, s.reward_range, t - played, t)
+                turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
+                learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
+                solve(p, s, turn)
+                played = following[home]
+            if recorded[r] >= 0:
+                show(p, s, snapshots[recorded[r]])
+        return FINE
+
+    def play_rounds(hyper, states, scenes, worlds, flights, keys, horizon, recorded, snapshots, lines, best):
         """Play a stretch of rounds; a learner stops at an outcome that is not valid, and its `fault` says why."""
         for k in range(keys.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
             w, f = open_scene(scenes, k % worlds), open_rings(flights, k)
-            key, mask = keys[k], f.first.shape[0] - 1
-            first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
-            delays, slowest, silent = f.delays, f.slowest, f.silent
-            law, concentration, columns = w.law, w.concentration, w.columns
-            rewards, noise, baseline = w.rewards, w.noise, w.baseline
-            fault = FINE
-            for r in range(delays.shape[0]):
-                t = s.rounds + 1
-                slot = t & mask
-                x, z, y = xs[slot], zs[slot], ys[slot]
-                x[:] = False
-                memos[slot] = 0.0
-                decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best), x)
-                remember(p, s, memos[slot])
-                s.rounds = t
-                play(p, s, x)
-                fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
-                late = delay_of(x, z, delays[r], slowest[r], silent[r])
-                post(t, late, horizon, first, last, following)
-                played = first[slot]
-                first[slot] = 0
-                while played != 0:
-                    home = played & mask
-                    x, z, y = xs[home], zs[home], ys[home]
-                    fault = fault_of(x, z, y, s.reward_range, t - played, t)
-                    if fault != FINE:
-                        break
-                    turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best)
-                    learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
-                    solve(p, s)
-                    played = following[home]
-                if fault != FINE:
-                    break
-            f.fault = fault
+            f.fault = play_learner(p, s, w, f, keys[k], horizon, recorded, snapshots[k], lines, best, prepare(p, s))
 
     return Drivers._make([*steps, made(play_rounds)])

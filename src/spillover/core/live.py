@@ -61,10 +61,8 @@ class LiveCore:
         memo = self.memo if choice.memo is None else choice.memo[None]
         self.use.drivers.learn(
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo),
+            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, True),
         )
-        if self.policy.derive is not None:
-            self.use.run("solve", 1)
         return True
 
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:

@@ -17,11 +17,12 @@ from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use, in_one_piece
 from spillover.hyperparameters import check_grid
-from spillover.rng import Rng
-from spillover.state import copy_state
+from spillover.rng import Purpose, Rng
+from spillover.state import copy_state, leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
 
 KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
+MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
 
 
 class CorePolicy(Policy):
@@ -44,6 +45,7 @@ class CorePolicy(Policy):
     compiled: ClassVar[bool] = False
     allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ()  # fields of the state that `note_play` leaves as they are
     memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
 
     def start(self, problem: Problem, rng: Rng) -> State:
@@ -60,13 +62,17 @@ class CorePolicy(Policy):
 
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
-    # derive(self, s): derive what decisions need, after outcomes were learned
+    # derive(self, s, turn): derive what decisions need, after outcomes were learned
     # remember(self, s, memo): note down what `learn_outcome` will want to know of today, (memos, n)
     # index(self, s, turn, found): the index of each arm, for explanations
+    # prepare(self, s): make room to work in, a tuple of arrays, which is `turn.room` for a number of turns
+    # show(self, s, adjacency): fill in the estimated graph, (n, n), if the policy learns one
     note_play: ClassVar[Any] = None
     derive: ClassVar[Any] = None
     remember: ClassVar[Any] = None
     index: ClassVar[Any] = None
+    prepare: ClassVar[Any] = None
+    show: ClassVar[Any] = None
 
     # --- the four functions of all policies, from these -----------------------------------------------------------
 
@@ -86,7 +92,8 @@ class CorePolicy(Policy):
         return Choice(x.reshape(shape), memo=memo.reshape(*use.batch, self.memos, use.n) if self.memos else None)
 
     def played(self, state: State, x: BoolArray) -> State:
-        state = copy_state(state)  # as only `update` may rewrite the state that it is given
+        # only `update` may rewrite the state that it is given
+        state = copy_state(state)._replace(**{name: getattr(state, name) for name in self.unchanged_by_play})
         use = Use(self, state)
         given = validate.decision("x", x, (*use.batch, use.n))
         use.run("play", use.flat(given, (use.n,)))
@@ -101,13 +108,14 @@ class CorePolicy(Policy):
         feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
-        use.run("learn", *use.turn(rng), *lines, played, use.flat(feedback.arrived, ()), use.memos(feedback.memo))
+        arrived, memo = use.flat(feedback.arrived, ()), use.memos(feedback.memo)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
         return state
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
             use = Use(self, state)
-            use.run("solve", use.count)
+            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
@@ -133,8 +141,9 @@ class CorePolicy(Policy):
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
-        return form if self.compiled and unchanged(self, AS_COMPILED) else None
+        if not self.runs_compiled:
+            return None
+        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
@@ -144,19 +153,26 @@ class CorePolicy(Policy):
         made = drivers(self.functions, self.allocates, *forms)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
+        snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
         tables = table_of(scene, 1), worlds, table_of(rings, 1)
-        made.play_rounds(use.own, use.state, *tables, keys, horizon, *room)
+        made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
     def compact(self, state: State) -> LiveCore | None:
-        return LiveCore(self, state) if self.compiled and unchanged(self, AS_COMPILED) else None
+        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
+        return LiveCore(self, state) if self.runs_compiled and small else None
+
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
+        return self.compiled and unchanged(self, AS_COMPILED)
 
     @property
     def functions(self) -> Functions:
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
-        found = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        return Functions(*found)
+        given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
+        return Functions(*given, kind.prepare, kind.show)
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""

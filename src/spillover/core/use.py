@@ -8,6 +8,7 @@ from spillover.core.driver import Drivers, drivers, plain_drivers
 from spillover.core.record import fields_of, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
+from spillover.scratch import SCRATCH
 from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
 from spillover.validate import shown
@@ -93,7 +94,7 @@ class Use:
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in."""
-        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
+        return SCRATCH.array("lines", (LINES, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])

@@ -14,7 +14,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidate_rows,
     candidate_search,
     candidates,
-    compact,
     confounding,
     decided,
     detection,
@@ -43,11 +42,9 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     regression,
     rewards,
     rounds,
-    rounds_many,
     sets,
     shocks,
     silences,
-    stretch,
     switching,
     switching_block,
     switching_many,
@@ -55,7 +52,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     switching_rounds,
     switching_scores,
     switching_steps,
-    window,
     world,
 )
 from spillover.kernels.ahead import compile_apart, compiled_ahead, missing

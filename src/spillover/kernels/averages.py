@@ -70,10 +70,17 @@ def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived,
 @njit(inline="always")
 def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, growths, index):
     """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; range_width: that of mean / unit."""
+    explores = width * math.log(max(clock, 1.0)) > 0.0
+    for i in range(sums.shape[0]):
+        index[i] = growth(growths, now - stamps[i], log_discount) if explores else 1.0
+    grown_bounds(sums, counts, clock, width, unit, cap, range_width, index)
+
+
+@njit(inline="always")
+def grown_bounds(sums, counts, clock, width, unit, cap, range_width, index):
+    """`upper_bounds`, in place of the growth of each bonus since the arm was last observed."""
     largest = FORGOTTEN * range_width
     width *= math.log(max(clock, 1.0))
-    for i in range(sums.shape[0]):
-        index[i] = growth(growths, now - stamps[i], log_discount) if width > 0.0 else 1.0
     for i in range(sums.shape[0]):  # no branch, so that several arms are computed at once
         seen = counts[i] if counts[i] > 0.5 else 0.5  # a count is 0 or at least 1
         bonus = math.sqrt(width / seen) * index[i]

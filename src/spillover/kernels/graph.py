@@ -129,6 +129,15 @@ def note_moves(y, errors, room):
     return spent
 
 
+@njit(inline="always")
+def is_spent(room):
+    """Return whether a row has nothing left (`note_moves`)."""
+    left, spent = room[1], False
+    for i in range(left.shape[0]):
+        spent |= left[i] <= 0.0
+    return spent
+
+
 @bare
 def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, signed, room, kept):
     """Solve the rows whose optimality conditions no longer hold, and update the weights; returns whether any was.

@@ -1,5 +1,7 @@
 """Discounted averages of the arms' rewards, and the upper confidence index from them; a discount of 1 is none."""
 
+import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +10,8 @@ from spillover import kernels
 from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Round
 
 UNIT_RANGE = np.array([0.0, 1.0])
+LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
+DISCOUNT = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}  # the constants of a `Discounted` policy
 
 
 class Averages(NamedTuple):
@@ -16,6 +20,26 @@ class Averages(NamedTuple):
     sums: Finite  # (*batch, n): discounted rewards
     counts: Amount  # (*batch, n): discounted observations; 0 only for an arm never observed
     stamps: Round  # (*batch, n): the latest of the arm's rounds that has arrived
+
+
+class Discounted:
+    """What compiled functions use of a policy's discount."""
+
+    discount: Any
+
+    @cached_property
+    def log_discount(self) -> Array:
+        return log_of(self.discount)
+
+    @cached_property
+    def powers(self) -> Array:
+        """The weight of a reward after so many rounds."""
+        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
+
+    @cached_property
+    def growths(self) -> Array:
+        """The growth of a bonus after so many rounds without an observation."""
+        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
 
 
 def empty_averages(n_arms: int, batch: Batch) -> Averages:
@@ -49,10 +73,19 @@ def upper_index(
     return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap, reward_range))
 
 
+def log_of(discount: Any) -> Array:
+    """The logarithm of a discount, or of a grid of them, with the same bits on every processor."""
+    return np.array([math.log(each) for each in np.ravel(discount)]).reshape(np.shape(discount))
+
+
 def means(known: Averages) -> Array:
     """The averages; NaN for an arm never observed."""
-    unknown = np.full_like(known.sums, np.nan)
-    return np.divide(known.sums, known.counts, out=unknown, where=known.counts > 0)
+    return mean_of(known.sums, known.counts)
+
+
+def mean_of(sums: Array, counts: Array) -> Array:
+    """sums / counts; NaN where nothing was counted."""
+    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def counts_now(known: Averages, now: IntArray, discount: Any) -> Array:

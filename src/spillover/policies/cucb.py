@@ -1,26 +1,27 @@
 """CUCB (Chen, Wang, Yuan and Wang 2016), with or without a discount."""
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.core import Lesson, Turn, choose_top, inner
+from spillover import validate
+from spillover.core import Lesson, Turn
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
 from spillover.kernels.averages import add_rewards, upper_bounds
-from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one as unit_of
+from spillover.kernels.scaled import amounts_above_low
+from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, learn, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
     ScaledCorePolicy,
-    amounts_above_low as amounts_of_batch,
     initial_scale,
     ranking_weights,
     unit_or_one,
+)
+from spillover.policies.scale import (
+    amounts_above_low as amounts_of_batch,
 )
 from spillover.rng import Rng
 from spillover.types import (
@@ -37,7 +38,6 @@ from spillover.types import (
 
 WIDTH = 1.5  # of sqrt(3 ln t / (2 T_i))
 CAP = 1.0  # of the index
-LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 
 
 class CUCBState(NamedTuple):
@@ -91,7 +91,7 @@ def explain_cucb(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CUCB(ScaledCorePolicy):
+class CUCB(Discounted, ScaledCorePolicy):
     """The s arms with the largest min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed; ties at random.
 
     It ignores delays: an outcome counts when it arrives.
@@ -107,34 +107,18 @@ class CUCB(ScaledCorePolicy):
     discount = 1.0  # a field of DiscountedCUCB
     compiled = True
     allocates = False
-    constants = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}
-
-    @property
-    def log_discount(self) -> Any:
-        return np.log(self.discount)
-
-    @cached_property
-    def powers(self) -> Array:
-        """The weight of a reward after so many rounds."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
-
-    @cached_property
-    def growths(self) -> Array:
-        """The growth of a bonus after so many rounds without an observation."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
+    constants = DISCOUNT
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         check_grid(self, batch)
         return initial_cucb(problem, batch, self.knows_graph)
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
-        fill_index(self, s, found)
-
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        scores = turn.lines[0]
-        fill_index(self, s, scores)
-        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, turn, x)
+        known, clock = s.averages, self.discount * s.clock + 1.0
+        upper_bounds(
+            known.sums, known.counts, known.stamps, s.rounds, clock, self.log_discount, WIDTH, unit_of(s.scale.unit),
+            CAP, 1.0, self.growths, found,
+        )  # fmt: skip
 
     def note_play(self, s: Any, x: Any) -> None:
         s.clock = self.discount * s.clock + 1.0
@@ -150,16 +134,6 @@ class CUCB(ScaledCorePolicy):
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
         return explain_cucb(state, self.indices(state, rng), self.knows_graph, discount=self.discount)
-
-
-@inner
-def fill_index(p: Any, s: Any, found: Any) -> None:
-    """min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed."""
-    known, clock = s.averages, p.discount * s.clock + 1.0
-    upper_bounds(
-        known.sums, known.counts, known.stamps, s.rounds, clock, p.log_discount, WIDTH, unit_of(s.scale.unit), CAP,
-        1.0, p.growths, found,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

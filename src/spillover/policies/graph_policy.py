@@ -139,6 +139,7 @@ class MeansState(NamedTuple):
     """
 
     rounds: Rounds  # (*batch,): t, rounds played
+    n_arms: Constant[IntArray]  # (*batch,)
     clock: Amount  # (*batch,): m_t, their discounted number
     averages: Averages  # of z
     plan: Constant[Any]  # (*batch, n, n): H; plan[t] is the decision of round t + 1. A sweep: (*batch, n)
@@ -212,7 +213,7 @@ class MeansOnGraph(GraphPolicy):
     def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
         if len(rounds.x) > 1 and unchanged(self, LEARNING):
             return self.learn_rounds(state, rounds)
-        one_by_one: MeansState = super().catch_up(state, rounds, first, rng)
+        one_by_one: MeansState = Policy.catch_up(self, state, rounds, first, rng)
         return one_by_one
 
     @final
@@ -245,6 +246,7 @@ def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batc
     validate.problem(problem)
     return MeansState(
         rounds=np.zeros(batch, np.int64),
+        n_arms=np.full(batch, problem.n_arms, np.int64),
         clock=np.zeros(batch),
         averages=empty_averages(problem.n_arms, batch),
         plan=start_plan(start, problem.n_arms, problem.budget, rng, batch),

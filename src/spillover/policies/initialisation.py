@@ -4,7 +4,10 @@ The paper has a matrix H of n decisions, in which arms are played in varying com
 long: a sweep plays each arm once, in ceil(n / s) rounds.
 """
 
+from typing import Any
+
 import numpy as np
+from numba.extending import overload
 
 from spillover.graph import MANY_ARMS
 from spillover.rng import Rng
@@ -48,6 +51,34 @@ def sweep(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> IntArray:
     array([2, 2, 1])
     """
     return np.array(np.broadcast_to(rng.permutation(n_arms), (*batch, n_arms)) // budget)
+
+
+def follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
+    """Fill in the decision of the plan of one learner, if it decides the coming round; return whether it does."""
+    raise NotImplementedError("for compiled functions of one learner")
+
+
+@overload(follows_plan, inline="always")
+def compiled_follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
+    if plan.ndim == 1:
+
+        def of_sweep(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
+            decides = rounds * budget < plan.shape[0]
+            if decides:
+                for i in range(x.shape[0]):
+                    x[i] = plan[i] == rounds
+            return decides
+
+        return of_sweep
+
+    def of_matrix(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
+        decides = rounds < plan.shape[0]
+        if decides:
+            for i in range(x.shape[0]):
+                x[i] = plan[rounds, i]
+        return decides
+
+    return of_matrix
 
 
 def is_sweep(plan: BoolArray | IntArray, rounds: IntArray) -> bool:

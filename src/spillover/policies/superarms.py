@@ -8,25 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Policy
+from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
+from spillover.core.use import Use
 from spillover.hyperparameters import check_grid
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means, upper_index
+from spillover.kernels.averages import add_rewards, upper_bounds
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
-from spillover.set_search import top_arms
-from spillover.types import (
-    Amount,
-    Array,
-    Batch,
-    BoolArray,
-    Choice,
-    Constant,
-    Explanation,
-    Feedback,
-    IntArray,
-    Problem,
-    Rounds,
-)
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Explanation, IntArray, Problem, Rounds
 
 MOST_SETS = 100_000
 
@@ -35,19 +24,17 @@ class SuperArmState(NamedTuple):
     """What has been learned about each set."""
 
     rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
     clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: Constant[BoolArray]  # (*batch, sets, n)
-    scale: Amount  # (*batch,): an upper bound on the payoff
+    scale: Amount  # (*batch,): an upper bound on the size of the payoff
+    budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
-
-    @property
-    def budget(self) -> IntArray:
-        return np.asarray(self.members[..., 0, :].sum(axis=-1))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SuperArmUCB(Policy):
+class SuperArmUCB(Discounted, CorePolicy):
     """A discounted upper confidence bound on the payoff of every set of s arms, without sharing between sets.
 
     It shows why the paper learns about base arms: here a set gives no information about others with the same arms.
@@ -62,6 +49,9 @@ class SuperArmUCB(Policy):
     discount: Any = 0.985
     exploration: Any = 1e-10
 
+    compiled = True
+    allocates = False
+    constants = DISCOUNT
     explains = True
     needs_rewards = False
     needs_outcomes = False
@@ -82,12 +72,15 @@ class SuperArmUCB(Policy):
         chosen = np.array(list(combinations(range(n), problem.budget)))
         np.put_along_axis(members, chosen, True, axis=-1)
         overall = np.asarray(problem.reward_range if problem.overall_range is None else problem.overall_range, float)
+        largest = np.where(overall[..., 1] > 0.0, overall[..., 1], -overall[..., 0])  # all may be harmful
         return SuperArmState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, n, np.int64),
             clock=np.zeros(batch),
             averages=empty_averages(sets, batch),
             members=np.broadcast_to(members, (*batch, sets, n)).copy(),
-            scale=np.broadcast_to(n * overall[..., 1], batch).astype(float),
+            scale=np.broadcast_to(n * largest, batch).copy(),
+            budget=np.full(batch, problem.budget, np.int64),
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
@@ -95,40 +88,55 @@ class SuperArmUCB(Policy):
         """Its estimates are for sets, not for arms."""
         return {"of_sets": True}
 
-    def index(self, state: SuperArmState) -> Array:
-        budget = state.members[..., 0, :].sum(axis=-1)
-        width = 4.0 * self.exploration * (budget + 1)
-        return upper_index(
-            state.averages, state.rounds, state.clock, width=width, discount=self.discount, unit=state.scale
+    def prepare(self, s: Any) -> Any:
+        sets = s.members.shape[0]
+        return np.empty(sets), np.empty(sets, np.bool_)
+
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """The index of each set, (sets,)."""
+        fill_index(self, s, found)
+
+    def indices(self, state: SuperArmState, rng: Rng) -> Array:
+        """The index of each set, (*batch, sets)."""
+        use, shape = Use(self, state), state.averages.sums.shape
+        found = np.empty((use.count, shape[-1]))
+        use.run("index", *use.turn(rng), found)
+        return found.reshape(shape)
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores, chosen = turn.room
+        fill_index(self, s, scores)
+        highest = -np.inf
+        for k in range(scores.shape[0]):
+            highest = max(highest, scores[k])
+        for k in range(scores.shape[0]):  # as only positive scores are chosen, and payoffs may be 0 or less
+            scores[k] = 1.0 if scores[k] == highest else 0.0
+        choose_top(scores, 1, turn, chosen)
+        for k in range(scores.shape[0]):
+            if chosen[k]:
+                for i in range(x.shape[0]):
+                    x[i] = s.members[k, i]
+
+    def note_play(self, s: Any, x: Any) -> None:
+        s.clock = self.discount * s.clock + 1.0
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        payoffs, which = turn.room
+        payoff = 0.0
+        for i in range(lesson.y.shape[0]):
+            payoff += lesson.y[i]
+        for k in range(which.shape[0]):  # none, if another number of arms was played
+            payoffs[k], which[k] = payoff, is_same(s.members[k], lesson.x)
+        known = s.averages
+        add_rewards(
+            known.sums, known.counts, known.stamps, which, payoffs, lesson.round, self.log_discount, self.powers
         )
-
-    def best_set(self, state: SuperArmState, rng: Rng) -> IntArray:
-        """The position of the set with the highest index, (*batch,)."""
-        # top_arms needs positive scores: a small offset allows a set whose payoffs were all 0
-        return np.asarray(top_arms(self.index(state) + 1e-12, 1, rng).argmax(axis=-1))
-
-    def select(self, state: SuperArmState, rng: Rng) -> Choice:
-        place = self.best_set(state, rng)
-        return Choice(np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :])
-
-    def played(self, state: SuperArmState, x: BoolArray) -> SuperArmState:
-        validate.decision("x", x, (*state.rounds.shape, state.members.shape[-1]))
-        return state._replace(rounds=state.rounds + 1, clock=self.discount * state.clock + 1.0)
-
-    def update(self, state: SuperArmState, feedback: Feedback, rng: Rng) -> SuperArmState:
-        shape = (*state.rounds.shape, state.members.shape[-1])
-        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=False)
-        y, age, arrived = feedback.y, feedback.age, feedback.arrived
-        which = (state.members == feedback.x[..., None, :]).all(axis=-1)  # no set, if another number of arms was played
-        payoff = np.where(which, y.sum(axis=-1)[..., None], 0.0)
-        averages = learn(state.averages, which, payoff, state.rounds - age, self.discount, arrived)
-        return state._replace(averages=averages)
 
     def explain(self, state: SuperArmState, rng: Rng) -> Explanation:
         """The estimates of an arm are those of the best set that contains it."""
-        index = self.index(state)
-        place = self.best_set(state, rng)
-        chosen = np.take_along_axis(state.members, place[..., None, None], axis=-2)[..., 0, :]
+        chosen = self.select(state, rng).x
+        place = (state.members == chosen[..., None, :]).all(axis=-1).argmax(axis=-1)
+        index = self.indices(state, rng)
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
         count = counts_now(state.averages, state.rounds, self.discount)
@@ -138,3 +146,22 @@ class SuperArmUCB(Policy):
             clock=state.clock,
             index=np.take_along_axis(index, best, axis=-1) * state.scale[..., None],
         )
+
+
+@inner
+def fill_index(p: Any, s: Any, found: Any) -> None:
+    """mean + sqrt(4 exploration (s + 1) ln(clock) / count) of each set; infinite if never observed."""
+    known, width = s.averages, 4.0 * p.exploration * (s.budget + 1)
+    upper_bounds(
+        known.sums, known.counts, known.stamps, s.rounds, s.clock, p.log_discount, width, s.scale, np.inf, 1.0,
+        p.growths, found,
+    )  # fmt: skip
+
+
+@inner
+def is_same(members: Any, x: Any) -> bool:
+    """Whether a set is the one that was played."""
+    alike = 0
+    while alike < x.shape[0] and members[alike] == x[alike]:
+        alike += 1
+    return alike == x.shape[0]

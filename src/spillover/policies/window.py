@@ -1,40 +1,32 @@
 """CUCB on a sliding window (after Garivier and Moulines 2011)."""
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.policies.averages import Averages, means, upper_index
-from spillover.policies.cucb import WIDTH
+from spillover import validate
+from spillover.core import Lesson, Turn
+from spillover.kernels.averages import grown_bounds
+from spillover.kernels.scaled import amounts_above_low
+from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.policies.averages import mean_of
+from spillover.policies.cucb import CAP, WIDTH
 from spillover.policies.explanations import scaled_explanation
-from spillover.policies.scale import (
-    Scale,
-    ScaledPolicy,
-    amounts_above_low,
-    initial_scale,
-    ranking,
-    ranking_weights,
-    unit_or_one,
-)
+from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights, unit_or_one
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,
     Batch,
     BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Problem,
     Round,
     Rounds,
-    Within,
 )
 
 
@@ -45,14 +37,14 @@ class Window(NamedTuple):
     counts: Amount  # (*batch, n)
     rewards: Finite  # (*batch, window, n)
     chosen: BoolArray  # (*batch, window, n)
-    holds: Round  # (*batch, window): the round in each slot
-    oldest: Annotated[IntArray, Within(1, of_rounds=True)]  # (*batch, 1): earlier rounds are not in sums and counts
+    holds: Round  # (*batch, window): the round in each slot, which has left the window if a later one is due there
 
 
 class WindowState(NamedTuple):
     """What CUCB on a window has learned."""
 
     rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
     window: Window
     scale: Scale
     weights: Constant[Array]  # (*batch, n): ones, or the true ones
@@ -61,7 +53,7 @@ class WindowState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlidingWindowCUCB(ScaledPolicy):
+class SlidingWindowCUCB(ScaledCorePolicy):
     """CUCB that uses only the outcomes of rounds played in the last `window` rounds.
 
     The window covers rounds of play, so it must be longer than the delay for the policy to learn at all.
@@ -76,6 +68,9 @@ class SlidingWindowCUCB(ScaledPolicy):
 
     window: int = 500
 
+    compiled = True
+    allocates = False
+
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.whole("window", self.window, 1)
@@ -85,13 +80,13 @@ class SlidingWindowCUCB(ScaledPolicy):
         line, ring = (*batch, problem.n_arms), (*batch, self.window, problem.n_arms)
         return WindowState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
             window=Window(
                 sums=np.zeros(line),
                 counts=np.zeros(line),
                 rewards=np.zeros(ring),
                 chosen=np.zeros(ring, np.bool_),
                 holds=np.zeros(ring[:-1], np.int64),
-                oldest=np.ones((*batch, 1), np.int64),
             ),
             scale=initial_scale(problem, batch, self.knows_graph),
             weights=ranking_weights(problem, batch, self.knows_graph),
@@ -99,41 +94,43 @@ class SlidingWindowCUCB(ScaledPolicy):
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
-    def known(self, state: WindowState) -> Averages:
-        """Sums and counts over the window."""
-        sums, counts = kernels.window_totals(*state.window, state.rounds)
-        return Averages(sums, counts, np.zeros_like(counts, np.int64))
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        found[:] = 1.0  # the bonus does not grow
+        clock, unit = float(min(s.rounds + 1, self.window)), unit_of(s.scale.unit)
+        grown_bounds(s.window.sums, s.window.counts, clock, WIDTH, unit, CAP, 1.0, found)
 
-    def index(self, state: WindowState) -> Array:
-        known = self.known(state)
-        clock = np.minimum(state.rounds + 1, self.window).astype(float)
-        return upper_index(known, state.rounds, clock, width=WIDTH, unit=unit_or_one(state.scale), cap=1.0)
+    def note_play(self, s: Any, x: Any) -> None:
+        """Forget the round that has left the window."""
+        known, slot = s.window, s.rounds % self.window
+        if known.holds[slot] == 0 or known.holds[slot] != s.rounds - self.window:
+            return
+        for i in range(x.shape[0]):
+            if known.chosen[slot, i]:
+                known.counts[i] -= 1.0
+                known.sums[i] = known.sums[i] - known.rewards[slot, i] if known.counts[i] > 0.0 else 0.0
 
-    def select(self, state: WindowState, rng: Rng) -> Choice:
-        scores = ranking(state.weights, state.scale, self.index(state), self.knows_graph)
-        return Choice(top_arms(scores, state.budget, rng))
-
-    def played(self, state: WindowState, x: BoolArray) -> WindowState:
-        validate.decision("x", x, state.weights.shape)
-        return state._replace(rounds=state.rounds + 1)
-
-    def update(self, state: WindowState, feedback: Feedback, rng: Rng) -> WindowState:
-        feedback = validate.feedback(
-            feedback, state.weights.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
-        )
-        scale, reward = amounts_above_low(state.scale, feedback, self.knows_graph)
-        played_at = state.rounds - feedback.age
-        kernels.window_arrival(*state.window, feedback.x, reward, played_at, state.rounds, feedback.arrived)
-        return state._replace(scale=scale)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        amounts, scale = turn.lines[0], s.scale
+        observed = lesson.z if self.knows_graph else lesson.y
+        scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, amounts)
+        if lesson.round <= s.rounds - self.window:
+            return
+        known, slot = s.window, lesson.round % self.window
+        known.holds[slot] = lesson.round
+        for i in range(lesson.x.shape[0]):
+            known.chosen[slot, i] = lesson.x[i]
+            known.rewards[slot, i] = amounts[i]
+            if lesson.x[i]:
+                known.sums[i] += amounts[i]
+                known.counts[i] += 1.0
 
     def explain(self, state: WindowState, rng: Rng) -> Explanation:
-        known = self.known(state)
         return scaled_explanation(
             state.scale,
             state.weights,
             self.knows_graph,
-            mean=means(known) / unit_or_one(state.scale)[..., None],
-            count=known.counts,
+            mean=mean_of(state.window.sums, state.window.counts) / unit_or_one(state.scale)[..., None],
+            count=state.window.counts.copy(),
             clock=np.minimum(state.rounds, self.window),
-            index=self.index(state),
+            index=self.indices(state, rng),
         )
