@@ -79,6 +79,16 @@ def test_arrays_are_made_only_where_that_is_announced() -> None:
         play(Own())
 
 
+@pytest.mark.parametrize("kind", [Explorer, CompiledExplorer])
+def test_what_a_function_takes(kind) -> None:
+    class Own(kind):
+        def derive(self, s):
+            pass
+
+    with pytest.raises(TypeError, match=r"^derive = .*Own\.derive: must take \(self, s, turn\)$"):
+        play(Own())
+
+
 def test_the_class_of_a_method_is_named() -> None:
     class Own(CompiledExplorer):
         def learn_outcome(self, s, lesson, turn):

@@ -9,6 +9,7 @@ import pytest
 
 import spillover as sp
 from spillover.core import CorePolicy, Turn, choose_top, later, uniform
+from spillover.core.live import LiveCore
 from spillover.core.record import RecordType, Row, fields_of, table_of
 from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
@@ -169,6 +170,14 @@ def test_threads_share_a_policy() -> None:
         decide(seed)
         for name, leaf in leaves(found[seed]).items():
             np.testing.assert_array_equal(leaf, leaves(together[seed])[name], err_msg=name)
+
+
+def test_learners_that_one_thread_makes_work_in_memory_of_their_own() -> None:
+    learners = [sp.Learner(CompiledExplorer(), sp.Problem(n_arms=4, budget=2)) for _ in range(2)]
+    one, other = (learner.running for learner in learners)
+    assert isinstance(one, LiveCore)
+    assert isinstance(other, LiveCore)
+    assert not any(np.shares_memory(*pair) for pair in zip(one.room, other.room, strict=True))
 
 
 def test_draws_are_those_of_the_generator() -> None:

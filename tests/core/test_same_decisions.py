@@ -15,6 +15,8 @@ from spillover.delays import BadNewsDelay
 from spillover.rng import Purpose
 from spillover.state import leaves
 from spillover.testing import check_policy
+from spillover.testing.stretches import check_stretches
+from spillover.testing.trial import Trial
 from spillover.types import Feedback
 from tests.core.explorers import BOTH, CompiledExplorer, Explorer
 
@@ -169,6 +171,24 @@ def test_random_worlds_sizes_delays_and_settings(seed) -> None:
     )
     np.testing.assert_array_equal(plain.regret, compiled.regret)
     np.testing.assert_array_equal(plain.payoff, compiled.payoff)
+
+
+class Once(Explorer):
+    """Notes down something in its first round only."""
+
+    def remember(self, s, memo):
+        if s.rounds == 0:
+            memo[0, 0] = 8.0
+
+
+class CompiledOnce(Once):
+    compiled = True
+
+
+def test_what_is_not_noted_down_is_0() -> None:
+    plain, compiled = (sp.simulate(kind(), WORLD, 3, replications=3, seed=2) for kind in (Once, CompiledOnce))
+    np.testing.assert_array_equal(plain.regret, compiled.regret)
+    check_stretches(CompiledOnce(), Trial(WORLD, 0))
 
 
 class Forgetful(Explorer):

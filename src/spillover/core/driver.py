@@ -5,6 +5,7 @@ written once. Learners are independent and draw from streams of their own, so re
 together nor on threads.
 """
 
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -68,6 +69,28 @@ class Functions(NamedTuple):
     show: Callable[..., None] | None = None
 
 
+ARGUMENTS = {  # of the functions above, by the names that policies have for them
+    "decide": "self, s, turn, x",
+    "learn_outcome": "self, s, lesson, turn",
+    "note_play": "self, s, x",
+    "derive": "self, s, turn",
+    "remember": "self, s, memo",
+    "index": "self, s, turn, found",
+    "prepare": "self, s",
+    "show": "self, s, adjacency",
+}
+
+
+def check_arguments(functions: Functions) -> None:
+    """Check what functions take, of which the compiler says little."""
+    for (name, accepted), function in zip(ARGUMENTS.items(), functions, strict=True):
+        try:
+            if function is not None:
+                inspect.signature(function).bind(*accepted.split(", "))
+        except TypeError:
+            raise TypeError(f"{name} = {function.__qualname__}: must take ({accepted})") from None
+
+
 class Drivers(NamedTuple):
     """The same for many learners."""
 
@@ -128,9 +151,10 @@ def drivers(
 
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
+    check_arguments(functions)
     made = [
         compiled_part(name, each or nothing, allocates=allocates or name == "prepare")
-        for name, each in functions._asdict().items()
+        for name, each in zip(ARGUMENTS, functions, strict=True)
     ]
     openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
@@ -140,6 +164,7 @@ def drivers(
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
+    check_arguments(functions)
     return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, None, None)
 
 
@@ -213,6 +238,8 @@ def written_once(
             x, z, y = xs[slot], zs[slot], ys[slot]
             for i in range(x.shape[0]):
                 x[i] = False
+                for line in range(memos.shape[1]):
+                    memos[slot, line, i] = 0.0
             decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room), x)
             remember(p, s, memos[slot])
             s.rounds = t

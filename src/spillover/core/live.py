@@ -29,7 +29,7 @@ class LiveCore:
         starts = iter(np.cumsum([0, *sizes]).tolist())
         self.state = map_leaves(lambda leaf: self.moved(np.asarray(leaf), next(starts)), state)
         self.use = use = Use(policy, self.state)
-        self.room = use.room()
+        self.room = use.own_room()  # as learners that one thread makes may be used by several
         self.given = use.own, use.state
         self.round = np.zeros(1, np.uint64)
         self.memo = np.zeros((1, policy.memos, use.n))

@@ -92,8 +92,12 @@ class Use:
         keys, call, round, purpose = rng.address()
         return self.flat(keys, (2,)), call, self.flat(round, ()), purpose, *self.room()
 
+    def own_room(self) -> tuple[Any, Any]:
+        """Room to work in that nobody else has."""
+        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
+
     def room(self) -> tuple[Any, Any]:
-        """Room to work in."""
+        """Room to work in, the same for all calls of a thread."""
         return SCRATCH.array("lines", (LINES, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
 
     def memos(self, memo: Any) -> Any:
