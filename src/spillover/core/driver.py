@@ -60,7 +60,7 @@ class Functions(NamedTuple):
     """What a policy does, as functions of one learner; None: nothing.
 
     >>> import spillover as sp
-    >>> sp.policies.CTS().functions.decide is sp.policies.CTS.decide
+    >>> sp.policies.CTS().functions.learn_outcome is sp.policies.CTS.learn_outcome
     True
     """
 
