@@ -57,7 +57,12 @@ class Lesson(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """What a policy does, as functions of one learner; None: nothing."""
+    """What a policy does, as functions of one learner; None: nothing.
+
+    >>> import spillover as sp
+    >>> sp.policies.CTS().functions.learn_outcome is sp.policies.CTS.learn_outcome
+    True
+    """
 
     decide: Callable[..., None]
     learn_outcome: Callable[..., None]
@@ -84,9 +89,10 @@ ARGUMENTS = {  # of the functions above, by the names that policies have for the
 def check_arguments(functions: Functions) -> None:
     """Check what functions take, of which the compiler says little."""
     for (name, accepted), function in zip(ARGUMENTS.items(), functions, strict=True):
+        if function is None:
+            continue
         try:
-            if function is not None:
-                inspect.signature(function).bind(*accepted.split(", "))
+            inspect.signature(function).bind(*accepted.split(", "))
         except TypeError:
             raise TypeError(f"{name} = {function.__qualname__}: must take ({accepted})") from None
 
