@@ -119,16 +119,17 @@ class Journal:
         """Replace the state by function(state, argument[, rng]), which may rewrite it."""
         steps = self.kept()[1]
         state, self.state = self.state, None  # not a state until it is complete
-        self.state = function(state, argument) if rng is None else function(state, argument, rng)
+        state = function(state, argument) if rng is None else function(state, argument, rng)
         steps.append((function, argument, rng))
+        self.state = state
 
     def back_to(self, mark: tuple[State, int]) -> None:
         """Undo all steps since a mark; it can be repeated if it is interrupted itself."""
         state, length = mark
-        if self.copy is not None:
-            del self.copy[1][length:]
-        if self.state is not state:
+        steps = [] if self.copy is None else self.copy[1]
+        if self.state is not state or len(steps) > length:  # a step may return the state that it was given
             self.state = None
+            del steps[length:]
             self.state = self.repeated()
 
     def repeated(self) -> State:

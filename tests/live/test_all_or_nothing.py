@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.journal import STEPS_BETWEEN_COPIES, Journal
+from spillover.core.live import LiveCore
+from spillover.journal import STEPS_BETWEEN_COPIES
 from spillover.policies import switching_block
-from spillover.policies.compact import CompactMeans
 from spillover.policies.switching_block import CompactSwitching
+from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
 
@@ -85,6 +86,15 @@ def test_ctrl_c_at_every_line_of_a_decision(name):
     live(learner, 12)
     assert every_line(learner, lambda one: one.play()) > 10
     assert every_line(learner, lambda one: one.choose(available=[0, 2])) > 5
+
+
+@pytest.mark.parametrize("policy", BOTH, ids=repr)
+def test_ctrl_c_at_every_line_with_a_policy_that_returns_the_state_that_it_was_given(policy):
+    learner = sp.Learner(policy, sp.Problem(n_arms=4, budget=2))
+    live(learner, 12)
+    number, x = learner.pending[0], learner.waiting[learner.pending[0]].x
+    assert every_line(learner, lambda one: one.report(number, 0.5 * x, 0.5 * x)) > 20
+    assert every_line(learner, lambda one: one.play()) > 10
 
 
 @pytest.mark.parametrize("policy", [Recorder(), pytest.param(sp.InstrumentalSEM(), marks=pytest.mark.long)])
@@ -182,7 +192,7 @@ def test_a_call_that_is_refused_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", CompactMeans), ("cts", Journal)]
+    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", LiveCore), ("cts", LiveCore)]
 )
 def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
     learner = learner_of(name)

@@ -65,8 +65,6 @@ def check(policy: Any, state: Any, problem: sp.Problem, batch: tuple[int, ...], 
     found = leaves(state) | {name: value for name, value in carried.items() if value is not None}
     for name, leaf in found.items():
         assert not np.isnan(leaf).any(), name
-    if hasattr(policy, "index"):
-        assert not np.isnan(policy.index(state)).any()
     if hasattr(policy, "explain"):
         shown = explained(policy, state, rng)
         assert not np.isnan(shown.score).any()

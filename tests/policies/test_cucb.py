@@ -43,7 +43,9 @@ def compare(policy, twin, problem, way, seed, rounds=ROUNDS):
     game = reference.play_beside(policy, problem, reference.delays(seed)[way], outcome, rounds, twin.observe_at, seed)
     for t, state, x in game:
         index = twin.index(t)
-        np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, atol=1e-12, err_msg=f"round {t}")
+        np.testing.assert_allclose(
+            policy.indices(state, sp.Rng(0)), index, rtol=1e-10, atol=1e-12, err_msg=f"round {t}"
+        )
         assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
         clear += reference.is_clear(twin.scores(index), BUDGET)
     assert len(twin.outcomes) >= rounds // 3
@@ -75,12 +77,12 @@ def test_slow_discounted_twin_agrees_at_every_round(way, scale):
 def test_index_by_hand():
     policy = CUCB()
     state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 4.0)), sp.Rng(0))
-    assert policy.index(state).tolist() == [1, 1, 1]
+    assert policy.indices(state, sp.Rng(0)).tolist() == [1, 1, 1]
     for y in (1.0, 0.0, 0.4, 0.2, 0.0, 0.0, 0.1, 0.1):
         state = policy.played(state, np.array([True, False, False]))
         state = policy.update(state, feedback([1, 0, 0], [y, 9.0, 9.0]), sp.Rng(0))
     expected = 1.8 / 4 / 8 + math.sqrt(3 * math.log(9) / (2 * 8))
-    np.testing.assert_allclose(policy.index(state), [expected, 1, 1], rtol=1e-14)
+    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, 1, 1], rtol=1e-14)
     assert expected < 1
 
 
@@ -95,7 +97,7 @@ def test_discounted_index_by_hand():
     count, clock = 1 + 0.25, 1 + 0.5 + 0.25 + 0.125 + 0.0625
     uncapped = 0.25 / count + math.sqrt(1.5 * math.log(clock) / count)
     assert uncapped < 1.1
-    np.testing.assert_allclose(policy.index(state), [min(uncapped, 1), 1], rtol=1e-14)
+    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [min(uncapped, 1), 1], rtol=1e-14)
     np.testing.assert_allclose(state.averages.sums[0] / state.averages.counts[0], 0.2, rtol=1e-14)
 
 
@@ -106,7 +108,7 @@ def test_an_arm_seen_long_ago_is_tried_again():
         first = t > 30
         state = policy.played(state, np.array([first, not first]))
         state = policy.update(state, feedback([first, not first], [0.3, 0.0]), sp.Rng(0))
-    assert policy.index(state)[1] == 1.0
+    assert policy.indices(state, sp.Rng(0))[1] == 1.0
     assert np.isfinite(state.averages.counts).all()
     assert (state.averages.counts > 0).all()
 
@@ -120,7 +122,7 @@ def test_hardly_discounted_is_undiscounted():
         piece = feedback(rng.permutation(4) < 2, rng.random(4), age=int(rng.integers(0, min(t, 10))))
         for k, policy in enumerate(policies):
             states[k] = policy.update(policy.played(states[k], piece.x), piece, sp.Rng(0))
-        index = [policy.index(state) for policy, state in zip(policies, states, strict=True)]
+        index = [policy.indices(state, sp.Rng(0)) for policy, state in zip(policies, states, strict=True)]
         np.testing.assert_allclose(index[0], index[1], rtol=1e-9)
     assert (index[0] < 0.5).all()
 
@@ -130,7 +132,7 @@ def test_an_outcome_counts_when_it_arrives_and_not_before():
     state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
     for _ in range(50):
         state = policy.played(state, np.array([True, False, False]))
-    assert policy.index(state).tolist() == [1, 1, 1]
+    assert policy.indices(state, sp.Rng(0)).tolist() == [1, 1, 1]
     state = policy.update(state, feedback([1, 0, 0], [0.25, 0, 0], age=49), sp.Rng(0))
     assert state.averages.counts.tolist() == [1, 0, 0]
     assert state.averages.sums.tolist() == [0.25, 0, 0]

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from spillover.core.compiled import INNER, entry
+from spillover.core.compiled import INNER, compiled_part, entry
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
 from spillover.kernels.outcomes import fill_outcome
-from spillover.kernels.world import FINE, fault_of
+from spillover.kernels.world import FINE, fault_of, is_fine
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
@@ -24,7 +24,12 @@ FIRST_CALL: Final = np.uint64(0)
 
 
 class Turn(NamedTuple):
-    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`."""
+    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`.
+
+    >>> import spillover as sp
+    >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16))
+    """
 
     key: Any  # (2,): of the learner
     call: Any  # how many times numbers were drawn before
@@ -36,7 +41,12 @@ class Turn(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """The outcome of a round that was played."""
+    """The outcome of a round that was played.
+
+    >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
+    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2))).y
+    array([0.5, 0.1])
+    """
 
     x: Any  # (n,): the decision
     z: Any  # (n,): rewards of the chosen arms
@@ -53,7 +63,7 @@ class Functions(NamedTuple):
     note_play: Callable[..., None] | None = None
     derive: Callable[..., None] | None = None
     remember: Callable[..., None] | None = None
-    index: Callable[..., None] | None = None
+    fill_index: Callable[..., None] | None = None
     prepare: Callable[..., Any] | None = None
     show: Callable[..., None] | None = None
 
@@ -97,10 +107,7 @@ class Rings(NamedTuple):
     fault: Any  # (learners,): the first thing wrong with an outcome
 
 
-PREPARE = Functions._fields.index("prepare")
-
-
-def nothing(*given):  # type: ignore[no-untyped-def]
+def nothing(*given):
     """Stand for a function that a policy leaves out."""
 
 
@@ -121,26 +128,31 @@ def drivers(
 
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
     """
-    inside = njit(**INNER, _nrt=allocates)
-    made = [inside(each or nothing) for each in functions]
-    made[PREPARE] = njit(**INNER, _nrt=True)(functions.prepare or nothing)
+    made = [
+        compiled_part(name, each or nothing, allocates=allocates or name == "prepare")
+        for name, each in functions._asdict().items()
+    ]
+    openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
-    return written_once(*made, row_opener(own), row_opener(state), entry, apart, scene, rings)
+    return written_once(made, *openers, entry, apart, scene, rings)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
-    return written_once(*(each or nothing for each in functions), Row, Row, as_it_is, as_it_is, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, None, None)
 
 
-def written_once(  # type: ignore[no-untyped-def]
-    decide, learn, play, solve, remember, index, prepare, show, open_own, open_state, made, one_by_one, scene, rings
+def written_once(
+    parts: list[Any], open_own: Any, open_state: Any, made: Any, one_by_one: Any, scene: Any, rings: Any
 ) -> Drivers:
+    decide, learn, play, solve, remember, index, prepare, show = parts
+
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
         for k in range(x.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
+            x[k] = False
             decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), x[k])
             remember(p, s, memo[k])
 
@@ -186,7 +198,7 @@ def written_once(  # type: ignore[no-untyped-def]
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
     if scene is None:
-        return Drivers(*steps, None)
+        return Drivers._make([*steps, None])
     open_scene, open_rings = row_opener(scene), row_opener(rings)
 
     @one_by_one
@@ -199,6 +211,8 @@ def written_once(  # type: ignore[no-untyped-def]
             t = s.rounds + 1
             slot = t & mask
             x, z, y = xs[slot], zs[slot], ys[slot]
+            for i in range(x.shape[0]):
+                x[i] = False
             decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room), x)
             remember(p, s, memos[slot])
             s.rounds = t
@@ -210,9 +224,8 @@ def written_once(  # type: ignore[no-untyped-def]
             while played != 0:
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
-                fault = fault_of(x, z, y, s.reward_range, t - played, t)
-                if fault != FINE:
-                    return fault
+                if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
+                    return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
                 learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
                 solve(p, s, turn)
@@ -226,8 +239,6 @@ def written_once(  # type: ignore[no-untyped-def]
         for k in range(keys.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
             w, f = open_scene(scenes, k % worlds), open_rings(flights, k)
-            f.fault = play_learner(
-                p, s, w, f, keys[k], horizon, recorded, snapshots[k], lines, best, prepare(p, s)
-            )
+            f.fault = play_learner(p, s, w, f, keys[k], horizon, recorded, snapshots[k], lines, best, prepare(p, s))
 
-    return Drivers(*steps, made(play_rounds))
+    return Drivers._make([*steps, made(play_rounds)])

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover import validate
-from spillover.core.driver import CHOICE, FINE, FIRST_CALL, LEARNING
+from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING
 from spillover.core.use import Use
+from spillover.kernels.world import FINE
 from spillover.rng import Purpose, Rng
 from spillover.state import map_leaves
 from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, State
@@ -41,7 +42,7 @@ class LiveCore:
         return own
 
     def select(self, rng: Rng, round: int) -> Choice:
-        x, memo = np.empty((1, self.use.n), np.bool_), np.empty_like(self.memo)
+        x, memo = np.empty((1, self.use.n), np.bool_), np.zeros_like(self.memo)
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)

@@ -1,5 +1,6 @@
 """The base of policies that are written for one learner."""
 
+import math
 from abc import abstractmethod
 from collections import namedtuple
 from collections.abc import Mapping
@@ -10,30 +11,31 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
-from spillover.core.use import Use
+from spillover.core.use import Use, in_one_piece
 from spillover.hyperparameters import check_grid
 from spillover.rng import Purpose, Rng
-from spillover.state import leaves
+from spillover.state import copy_state, leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
 
+KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
 MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
-OPTIONAL = ("note_play", "derive", "remember", "index", "prepare", "show")
 
 
 class CorePolicy(Policy):
     """A policy written for one learner: a few small functions without a batch axis, which run everywhere.
 
-    The hyperparameters are the fields of a frozen dataclass. `start` makes the state of a learner, a NamedTuple of arrays
-    and numbers: `rounds`, `n_arms`, `budget` and `reward_range`, and what the policy learns. The functions see one
-    learner: `s.sums` is an array, `s.clock` a number that may be assigned. They change `s` and what they are to fill in,
-    and nothing else.
+    The hyperparameters are the fields of a frozen dataclass. `start` makes the state of a learner, a NamedTuple of
+    arrays and numbers: `rounds`, `n_arms`, `budget` and `reward_range`, and what the policy learns. The functions see
+    one learner: `s.sums` is an array, `s.clock` a number that may be assigned. `decide`, `remember` and `index` fill
+    in what they are given, the others change `s`; nothing else may be changed.
 
-    With `compiled = True` the same functions are compiled: they use numbers, arrays, NumPy, and functions compiled by
-    Numba. Of `self` they see the fields that are numbers, and `constants`.
+    With `compiled = True` the same functions are compiled: they use numbers, arrays, NumPy, and functions decorated by
+    `inner`, or compiled by Numba. Of `self` they see the fields that are numbers, and `constants`. Compiled code does
+    not check that the index of an array is within its bounds: try a policy uncompiled first.
 
     >>> import spillover as sp
     >>> sp.policies.CTS.compiled
@@ -43,6 +45,7 @@ class CorePolicy(Policy):
     compiled: ClassVar[bool] = False
     allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ()  # fields of the state that `note_play` leaves as they are
     memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
 
     def start(self, problem: Problem, rng: Rng) -> State:
@@ -51,7 +54,7 @@ class CorePolicy(Policy):
 
     @abstractmethod
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        """Fill in the decision x, (n,), of the coming round; `core.draws` has random numbers for it."""
+        """Set the arms to play in the coming round in x, (n,), which is all False; `core.draws` has random numbers."""
 
     @abstractmethod
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
@@ -75,7 +78,7 @@ class CorePolicy(Policy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         validate.problem(problem)
-        check_grid(self, batch)
+        self.check_numbers(batch)
         rows = list(np.ndindex(batch))
         made = [self.start(problem_of_row(problem, batch, row), rng.take(row) if batch else rng) for row in rows]
         return stacked(made, batch)
@@ -89,9 +92,11 @@ class CorePolicy(Policy):
         return Choice(x.reshape(shape), memo=memo.reshape(*use.batch, self.memos, use.n) if self.memos else None)
 
     def played(self, state: State, x: BoolArray) -> State:
+        # only `update` may rewrite the state that it is given
+        state = copy_state(state)._replace(**{name: getattr(state, name) for name in self.unchanged_by_play})
         use = Use(self, state)
-        validate.decision("x", x, (*use.batch, use.n))
-        use.run("play", np.ascontiguousarray(x, np.bool_).reshape(use.count, use.n))
+        given = validate.decision("x", x, (*use.batch, use.n))
+        use.run("play", use.flat(given, (use.n,)))
         return state
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
@@ -115,19 +120,22 @@ class CorePolicy(Policy):
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
         use = Use(self, state)
-        if use.batch or rounds.context is not None or rounds.dose is not None or self.memos:
+        other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
+        if use.batch or other:
             return super().catch_up(state, rounds, first, rng)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
-        x, z, y = (np.ascontiguousarray(part) for part in rounds[:3])
-        use.run("take_history", key[0], *room, x, z, y, np.asarray(rounds.arrived), np.zeros((0, use.n)))
+        x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
+        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)))
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:
         """The index of each arm, (*batch, n)."""
+        if self.index is None:
+            raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
         use = Use(self, state)
-        found = np.empty((use.count, use.n))
+        found = np.zeros((use.count, use.n))
         use.run("index", *use.turn(rng), found)
         return found.reshape(*use.batch, use.n)
 
@@ -141,16 +149,13 @@ class CorePolicy(Policy):
         """Play the rounds of a stretch; None if an outcome is not valid."""
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
-        made = drivers(
-            self.functions, self.allocates, use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        )
+        forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
+        made = drivers(self.functions, self.allocates, *forms)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
         tables = table_of(scene, 1), worlds, table_of(rings, 1)
-        made.play_rounds(
-            use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room
-        )
+        made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
     def compact(self, state: State) -> LiveCore | None:
@@ -160,13 +165,14 @@ class CorePolicy(Policy):
     @property
     def runs_compiled(self) -> bool:
         """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
-        return self.compiled and unchanged(self, WITH_BATCH_AXIS)
+        return self.compiled and unchanged(self, AS_COMPILED)
 
     @property
     def functions(self) -> Functions:
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
-        found = (getattr(type(self), name) for name in ("decide", "learn_outcome", *OPTIONAL))
-        return Functions(*found)
+        kind = type(self)
+        given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
+        return Functions(*given, kind.prepare, kind.show)
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
@@ -174,8 +180,17 @@ class CorePolicy(Policy):
         axes = numbers | dict(self.constants)
         return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
 
+    def check_numbers(self, batch: Batch) -> None:
+        """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
+        check_grid(self, batch)
+        for each in fields(self):  # type: ignore[arg-type]
+            shape, free = np.shape(getattr(self, each.name)), each.name in (*self.grids, *self.constants)
+            accepted = f"(), as {type(self).__name__}.grids does not have it"
+            validate.require(shape == () or free, f"shape of {each.name}", shape, accepted)
 
-WITH_BATCH_AXIS = methods_of(CorePolicy, ROUND)
+
+AS_COMPILED = methods_of(CorePolicy, ROUND)
+LEARNING = methods_of(CorePolicy, HISTORY)
 
 
 @lru_cache
@@ -189,13 +204,15 @@ def is_number(value: Any) -> bool:
 
 
 def spread(value: Any, batch: Batch, axes: int) -> Any:
-    """A number or an array of so many axes, or a grid of them, with one axis for the learners."""
-    given = np.asarray(value)
-    given = given.astype({"b": np.bool_, "i": np.int64}.get(given.dtype.kind, np.float64), copy=False)
+    """A number or an array of so many axes, or a grid of them, with one axis for the learners; it is read-only."""
+    given: Any = np.asarray(value)
+    given = np.ascontiguousarray(given, KINDS.get(given.dtype.kind, np.float64)).reshape(given.shape)
     inside = given.shape[given.ndim - axes :]
     if given.ndim == axes:  # the same for all
-        return np.broadcast_to(given, (int(np.prod(batch, dtype=int)), *inside))
-    return np.broadcast_to(given, (*batch, *inside)).reshape(-1, *inside)
+        return np.broadcast_to(given, (math.prod(batch), *inside))
+    whole: Any = np.ascontiguousarray(np.broadcast_to(given, (*batch, *inside))).reshape(-1, *inside)
+    whole.flags.writeable = False
+    return whole
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
@@ -230,8 +247,8 @@ def scene_of(stretch: Stretch) -> Scene:
     worlds, rounds = len(columns), len(stretch.recorded)
 
     def lines(part: Any, count: int) -> Any:
-        shape = (worlds, count, n)
-        return np.ascontiguousarray(np.broadcast_to(part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part, shape))
+        of_worlds = part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part
+        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, n)))
 
     return Scene(
         np.broadcast_to(np.array([course.law, added]), (worlds, 2)),
@@ -249,5 +266,5 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     axes = len(flight.first.shape) - 1
     rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
     delays = (np.ascontiguousarray(part) for part in late.of_rounds)
-    flat = (part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays))
-    return Rings(*flat, np.zeros(count, np.int64))
+    flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
+    return Rings._make([*flat, np.zeros(count, np.int64)])

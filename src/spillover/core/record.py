@@ -1,17 +1,20 @@
 """Give compiled functions one row of a batch of named arrays, such as the state of one learner.
 
-A state is a NamedTuple of arrays with a batch axis, possibly nested. A function of one learner sees its row: `s.sums` is
-the array of this learner, `s.clock` a number, `s.graph.weights` an array of a part, and `s.clock = 2.0` writes it. In
-Python that is a `Row`. In compiled code it is a pointer to a table of addresses, and a row: a learner of a hundred arrays
-is passed as one argument, and code is compiled once for all numbers of arms.
+A state is a NamedTuple of arrays with a batch axis, possibly nested. A function of one learner sees its row: `s.sums`
+is the array of this learner, `s.clock` a number, `s.graph.weights` an array of a part, and `s.clock = 2.0` writes it.
+In Python that is a `Row`. In compiled code it is a pointer to a table of addresses, and a row: a learner of a hundred
+arrays is passed as one argument, and code is compiled once for all numbers of arms.
 """
 
+import hashlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import UnsupportedError
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
@@ -48,7 +51,7 @@ class Fields(NamedTuple):
 
     @property
     def words(self) -> int:
-        return sum(part.words for part in self.parts)
+        return int(sum(part.words for part in self.parts))
 
 
 def fields_of(arrays: Any, batch: int) -> Fields:
@@ -61,25 +64,39 @@ def fields_of(arrays: Any, batch: int) -> Fields:
 
 
 def table_of(arrays: Any, batch: int) -> NDArray[np.int64]:
-    """The addresses of all arrays, for compiled code; the arrays must outlive it."""
+    """The addresses of all arrays, for compiled code; the arrays must outlive it.
+
+    They are in one piece each, or the same for all rows of one axis (`np.broadcast_to`).
+    """
     words: list[int] = []
     add_words(words, arrays, batch)
     return np.array(words, np.int64)
 
 
 def add_words(words: list[int], arrays: Any, batch: int) -> None:
-    for name, part in zip(arrays._fields, arrays, strict=True):
+    for part in arrays:
         if isinstance(part, tuple):
             add_words(words, part, batch)
             continue
-        if not isinstance(part, np.ndarray) or not (part.flags.c_contiguous or (batch == 1 and part.strides[0] == 0)):
-            raise TypeError(f"{name} = {type(part).__name__}: must be an array in one piece (C-contiguous)")
-        row = part.strides[batch - 1] if batch else 0
-        words += (part.__array_interface__["data"][0], row, *part.shape[batch:])
+        inside = part.shape[batch:]
+        # not by the strides, which may be anything along an axis of one row
+        row = part.itemsize * math.prod(inside) if part.flags.c_contiguous else 0
+        words += (part.__array_interface__["data"][0], row, *inside)
 
 
 class Row:
-    """One row of a batch of named arrays, with one axis for the batch, for functions that Python runs."""
+    """One row of a batch of named arrays, with one axis for the batch, for functions that Python runs.
+
+    >>> class Counts(NamedTuple):
+    ...     clock: Any
+    ...     pulls: Any
+    >>> counts = Counts(np.zeros(2), np.zeros((2, 3)))
+    >>> s = Row(counts, 1)
+    >>> s.clock = 5.0
+    >>> s.pulls[2] += 1.0
+    >>> counts.clock, counts.pulls[1]
+    (array([0., 5.]), array([0., 0., 1.]))
+    """
 
     __slots__ = ("_arrays", "_row")
 
@@ -88,7 +105,11 @@ class Row:
         object.__setattr__(self, "_row", row)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._arrays, name)
+        try:
+            found = getattr(self._arrays, name)
+        except AttributeError:
+            seen = ", ".join(self._arrays._fields)
+            raise AttributeError(f"{name}: must be one of what a function of one learner sees here: {seen}") from None
         return Row(found, self._row) if isinstance(found, tuple) else found[self._row]
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -99,16 +120,21 @@ class Row:
 
 
 class RecordType(types.Type):  # type: ignore[misc]
-    """A row of named arrays in compiled code; first: the position of its first word in the table."""
+    """A row of named arrays in compiled code.
 
-    def __init__(self, fields: Fields, first: int = 0) -> None:
-        self.fields, self.first = fields, first
-        super().__init__(f"record({fields}, {first})")
+    first: the position of its first word in the table. fixed: nothing can be assigned.
+    """
+
+    def __init__(self, fields: Fields, first: int = 0, *, fixed: bool = False) -> None:
+        self.fields, self.first, self.fixed = fields, first, fixed
+        # the name is what tells types apart, and is shown in messages of Numba
+        mark = hashlib.sha256(repr((fields, first, fixed)).encode()).hexdigest()[:8]
+        super().__init__(f"fields {', '.join(fields.names)} (#{mark})")
 
     def place(self, name: str) -> int:
         """The position of a field's first word in the table."""
         at = self.fields.names.index(name)
-        return self.first + sum(part.words for part in self.fields.parts[:at])
+        return self.first + Fields(self.fields.names[:at], self.fields.parts[:at]).words
 
     def type_of(self, name: str) -> Any:
         """The type of a field: a record, an array or a number; None if there is no such field."""
@@ -116,9 +142,9 @@ class RecordType(types.Type):  # type: ignore[misc]
             return None
         part = self.fields.parts[self.fields.names.index(name)]
         if isinstance(part, Fields):
-            return RecordType(part, self.place(name))
+            return RecordType(part, self.place(name), fixed=self.fixed)
         kind = from_dtype(np.dtype(part.kind))
-        return types.Array(kind, part.axes, "C") if part.axes else kind
+        return types.Array(kind, part.axes, "C", readonly=self.fixed) if part.axes else kind
 
 
 @register_model(RecordType)
@@ -155,7 +181,7 @@ def start_of(context: Any, builder: Any, kind: RecordType, value: Any, name: str
     return builder.inttoptr(address, stored.as_pointer()), own.table, at + 2
 
 
-@lower_getattr_generic(RecordType)  # type: ignore[untyped-decorator]
+@lower_getattr_generic(RecordType)
 def read_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
     """s.name"""
     found = kind.type_of(name)
@@ -176,11 +202,13 @@ def read_field(context: Any, builder: Any, kind: RecordType, value: Any, name: s
     return array._getvalue()
 
 
-@lower_setattr_generic(RecordType)  # type: ignore[untyped-decorator]
+@lower_setattr_generic(RecordType)
 def write_field(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
     """s.name = a number, or an array, whose numbers are copied, as `Row` does it"""
     (kind, given), (record, value) = signature.args, arguments
     found = kind.type_of(name)
+    if kind.fixed:
+        raise UnsupportedError(f"{name} of the policy cannot be assigned: what is learned belongs in the state")
     if isinstance(found, types.Array):
         own = read_field(context, builder, kind, record, name)
         context.compile_internal(builder, copy_into, types.void(found, given), (own, value))
@@ -189,16 +217,16 @@ def write_field(context: Any, builder: Any, signature: Any, arguments: Any, name
     context.pack_value(builder, found, context.cast(builder, value, given, found), start)
 
 
-def copy_into(own, value):  # type: ignore[no-untyped-def]
+def copy_into(own, value):
     own[...] = value
 
 
-def row_opener(fields: Fields) -> Any:
-    """A function for compiled code: (table, row) -> the record."""
-    kind = RecordType(fields)
+def row_opener(fields: Fields, *, fixed: bool = False) -> Any:
+    """A function for compiled code: (table, row) -> the record; fixed: nothing in it can be changed."""
+    kind = RecordType(fields, fixed=fixed)
 
-    def open_row(typingctx, table, row):  # type: ignore[no-untyped-def]
-        def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def open_row(typingctx, table, row):
+        def build(context, builder, signature, arguments):
             made = cgutils.create_struct_proxy(kind)(context, builder)
             made.table = make_array(signature.args[0])(context, builder, arguments[0]).data
             made.row = arguments[1]

@@ -82,7 +82,8 @@ def play_discounted_learner(
                         True,
                     )  # fmt: skip
             played = following[home]
-        take_snapshot(adjacency, recorded[r], snapshots)
+        if recorded[r] >= 0:
+            take_snapshot(adjacency, snapshots[recorded[r]])
     return latest_observed, FINE
 
 

@@ -1,21 +1,21 @@
 """The base of NDC-SEM and SEM-UCB: means with an exploration bonus on a graph, written for one learner."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
 from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.core import CorePolicy, Functions, Lesson, Turn, choose_top, inner
 from spillover.kernels.averages import add_pulls, add_rewards
 from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import is_spent, note_moves, refit, room_for_refit
 from spillover.kernels.rounds import ASSUMED_DELAY, GRAPH, SIGNED, bounds_of_means, date_of, take_snapshot, weigh
-from spillover.policies.averages import log_of
-from spillover.policies.compiled_rounds import LAGS, kind_of_graph
+from spillover.policies.averages import DISCOUNT, Discounted
+from spillover.policies.compiled_rounds import kind_of_graph
 from spillover.policies.dates import dated
 from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import MeansOnGraph, MeansState, check_weights
@@ -34,7 +34,7 @@ class Bonus(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedMeans(MeansOnGraph, CorePolicy):
+class BoundedMeans(Discounted, MeansOnGraph, CorePolicy):
     """Ranks arms by the weights of a learned graph times an upper bound of their means; a subclass has a `bonus`.
 
     See `MeansOnGraph` for the rest. A subclass with its own `index` chooses by that, and is not compiled.
@@ -42,10 +42,8 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
 
     compiled = True
     allocates = False
-    constants = {
-        **{"discount": 0, "log_discount": 0, "powers": 1, "growths": 1},
-        **{"bonus_width": 0, "bonus_unit": 0, "rules": 1},
-    }
+    unchanged_by_play = ("graph", "plan", "averages")
+    constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "bonus_width": 0, "bonus_unit": 0, "rules": 1}
 
     @property
     @abstractmethod
@@ -73,20 +71,6 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
         return 0.0 if self.unit is None else float(self.unit)
 
     @cached_property
-    def log_discount(self) -> Any:
-        return log_of(self.discount)
-
-    @cached_property
-    def powers(self) -> Array:
-        """The weight of a reward after so many rounds."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[0])
-
-    @cached_property
-    def growths(self) -> Array:
-        """The growth of a bonus after so many rounds without an observation."""
-        return np.asarray(kernels.discount_tables(self.discount, LAGS)[1])
-
-    @cached_property
     def rules(self) -> IntArray:
         """The settings of `bounds_of_means` and others, in the order of `kernels/rounds.py`."""
         bonus, delay = self.bonus, delay_for_kernels(self.assumed_delay)
@@ -96,7 +80,9 @@ class BoundedMeans(MeansOnGraph, CorePolicy):
     def functions(self) -> Functions:
         """Those of a policy with such a bonus and graph, or of a subclass that has its own."""
         made = functions_of_means(self.bonus.pending, self.graph.fuses and self.graph.learns)
-        own = {name: getattr(type(self), name) for name, method in OF_ONE.items() if not unchanged(self, {name: method})}
+        own = {
+            name: getattr(type(self), name) for name, method in OF_ONE.items() if not unchanged(self, {name: method})
+        }
         return made._replace(**own)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
@@ -206,7 +192,7 @@ def functions_of_means(pending: bool, learns: bool) -> Functions:
                 for j in range(adjacency.shape[1]):
                     adjacency[i, j] = 0.0
 
-        return Functions(decide, learn_outcome, note_play, index=index, show=show_nothing)
+        return Functions(decide, learn_outcome, note_play, fill_index=index, show=show_nothing)
 
     def derive(self: Any, s: Any, turn: Any) -> None:
         if is_spent(turn.room):
@@ -222,4 +208,4 @@ def functions_of_means(pending: bool, learns: bool) -> Functions:
     def show(self: Any, s: Any, adjacency: Any) -> None:
         take_snapshot(s.graph.adjacency, adjacency)
 
-    return Functions(decide, learn_outcome, note_play, derive, index=index, prepare=prepare, show=show)
+    return Functions(decide, learn_outcome, note_play, derive, fill_index=index, prepare=prepare, show=show)

@@ -109,4 +109,3 @@ class CTS(ScaledCorePolicy):
             clock=state.rounds,
             index=self.indices(state, rng),
         )
-
