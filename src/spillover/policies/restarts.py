@@ -146,6 +146,7 @@ class GLRCUCB(ScaledCorePolicy):
 
     compiled = True
     allocates = False
+    unchanged_by_play = ("averages", "detector", "scale")
     order_free = False
 
     def __post_init__(self) -> None:

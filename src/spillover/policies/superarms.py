@@ -51,6 +51,7 @@ class SuperArmUCB(Discounted, CorePolicy):
 
     compiled = True
     allocates = False
+    unchanged_by_play = ("averages", "members")
     constants = DISCOUNT
     explains = True
     needs_rewards = False
@@ -159,7 +160,7 @@ def fill_index(p: Any, s: Any, found: Any) -> None:
 
 
 @inner
-def is_same(members: Any, x: Any) -> bool:
+def is_same(members: Any, x: Any) -> Any:
     """Whether a set is the one that was played."""
     alike = 0
     while alike < x.shape[0] and members[alike] == x[alike]:
