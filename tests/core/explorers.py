@@ -113,7 +113,7 @@ class Explorer(CorePolicy):
                 s.sides[side, i, 1] += lesson.y[i]
                 s.surprise += abs(lesson.y[i] - lesson.memo[0, i])
 
-    def derive(self, s: Any) -> None:
+    def derive(self, s: Any, turn: Turn) -> None:
         for i in range(len(s.estimates)):
             s.estimates[i] = estimate(s.means.sums[i], s.means.counts[i], s.reward_range[1])
 
