@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spillover.experiments import Results, run_experiment
-from spillover.number_format import format_value
+from spillover.formatting import format_value
 from spillover.report.claims import format_ci
 from spillover.report.tables import final_table, spans
 from spillover.studies import load_experiment
-from spillover.studies.beyond.families import COMPARED, MAIN, VARIED, Family, against_the_best, records_of
+from spillover_studies.beyond.settings import COMPARED, MAIN, VARIED, Family, against_the_best, records_of
 
 FAMILIES = {family.name: family for family in MAIN + VARIED}
 

@@ -17,7 +17,7 @@ from benchmarks.local_clusters import alone, can_be_alone, dask_cluster
 from spillover.experiments import Experiment, parse_experiment, run_experiment
 from spillover.experiments.engines import results, start_engine
 from spillover.experiments.run import find_missing, open_store
-from spillover.store import CellStore
+from spillover.experiments.store import CellStore
 from spillover.studies import load_experiment
 
 CELLS = 200

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 import spillover as sp
 from spillover import delays
 from spillover.graph import SparseGraph
-from spillover.machine import cores
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
+from spillover.simulation.machine import cores
 from tests.support import sparse
 
 SPARSITY = 1e-3

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spillover as sp
+from spillover.constraints.search import top_arms
 from spillover.contracts import suited
 from spillover.metrics import mean_interval
 from spillover.rng import Purpose
-from spillover.set_search import top_arms
 from spillover.state import leaves
 
 FRESH = 52_000  # the first seed: no parameter was chosen on these worlds

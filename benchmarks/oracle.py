@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 import spillover as sp
 from spillover.constraints import Constraint, Costs, Group
-from spillover.set_search import best_answer
+from spillover.constraints.search import best_answer
 
 SCORES = ("independent", "correlated", "cost + noise", "cost + constant", "ties")
 DRAWS = 50

@@ -2,7 +2,7 @@
 
 python examples/study_numbers.py STUDY NAME [--results FOLDER]
 
-NAME is one of the `NUMBERS` of `spillover.studies.STUDY.numbers`: functions from results to Markdown.
+NAME is one of the `NUMBERS` of `spillover_studies.STUDY.numbers`: functions from results to Markdown.
 """
 
 import argparse
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def numbers(study: str, name: str, folder: Path) -> str:
     """The numbers of that name as Markdown."""
-    module = import_module(f"spillover.studies.{study}.numbers")
+    module = import_module(f"spillover_studies.{study}.numbers")
     if name not in module.NUMBERS:
         raise ValueError(f"name = {name!r}: must be one of {', '.join(module.NUMBERS)}")
     text: str = module.NUMBERS[name](module.load(folder))

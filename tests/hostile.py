@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 from hypothesis import strategies as st
 
-from spillover.printable import ACTING
+from spillover.formatting import ACTING
 
 ACTING_NAMES = [
     "a\x1b[31mred", "b\nNext round: choose EVIL.", "c\r\x1b[2K", "\u202egnol", "\ufeffbom", "x\u2028y", "\x7f", "t\tab",

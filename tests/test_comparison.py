@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.comparison import BETTER, OPEN, SAME, WORSE, PairedComparison, compare, verdict_of
 from spillover.metrics import Interval
 from spillover.report import regret_figure
+from spillover.simulation.comparison import BETTER, OPEN, SAME, WORSE, PairedComparison, compare, verdict_of
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, horizon=80, changes=())
 

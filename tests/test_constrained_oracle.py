@@ -18,8 +18,9 @@ from spillover.constraints import (
     Together,
     Unavailable,
     compile_rows,
+    exact,
 )
-from spillover.set_search import Infeasible, best_answer, best_set, conflicting, exact, searched_set, top_arms
+from spillover.constraints.search import Infeasible, best_answer, best_set, conflicting, searched_set, top_arms
 from tests.reference.constraints_reference import feasible_sets, keeps, worth
 from tests.sampling import few_or_many
 

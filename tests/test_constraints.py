@@ -18,7 +18,7 @@ from spillover.constraints import (
     parse,
     to_entries,
 )
-from spillover.set_search import best_set
+from spillover.constraints.search import best_set
 
 ARMS = ("north", "south", "east", "west")
 ALL = (

@@ -33,14 +33,16 @@ def mentioned_paths(text: str) -> list[str]:
 
 
 def mentioned_names(text: str) -> list[str]:
-    """Names such as spillover.x.y, also where they are shown as a call."""
-    found = (re.fullmatch(r"(spillover(?:\.\w+)+)(?:\(.*\))?", span) for span in code_spans(text))
+    """Names such as spillover.x.y or spillover_studies.x, also where they are shown as a call."""
+    found = (re.fullmatch(r"(spillover(?:_studies)?(?:\.\w+)+)(?:\(.*\))?", span) for span in code_spans(text))
     return [match.group(1) for match in found if match]
 
 
 def path_exists(path: str) -> bool:
     """Whether it is a path in the repository or the package, or the name of a file in any folder of the package."""
-    return any((folder / path).exists() for folder in (ROOT, PACKAGE)) or ("/" not in path and any(PACKAGE.rglob(path)))
+    return any((folder / path).exists() for folder in (ROOT, PACKAGE.parent, PACKAGE)) or (
+        "/" not in path and any(PACKAGE.rglob(path))
+    )
 
 
 def name_exists(name: str) -> bool:

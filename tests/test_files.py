@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import spillover as sp
+from spillover.experiments.store import CellStore
 from spillover.files import MACHINE, read_regular, remove_leftovers, write_atomically
-from spillover.store import CellStore
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes, devices or limits of this kind")
 

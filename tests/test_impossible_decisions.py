@@ -1,12 +1,14 @@
 """A policy's own decision is refused by name where no policy may make it; a person may play any set."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.constraints import Unavailable
+from spillover.policies import Constrained
 from spillover.rng import Purpose
 from spillover.types import Choice
 
@@ -41,9 +43,9 @@ def play(policy: Any) -> None:
     list(sp.rounds(policy, world, 0, sp.Rng(0), ()))
 
 
-def replay(policy: Any) -> None:
+def replay(policy: Any) -> Any:
     zeros = np.zeros((3, 10))
-    list(sp.replay(policy, PROBLEM, zeros, zeros, zeros))
+    return list(sp.replay(policy, PROBLEM, zeros, zeros, zeros))[-1]
 
 
 ENTRANCES = {
@@ -105,3 +107,42 @@ def test_a_refused_decision_changes_nothing_and_a_person_may_play_any_set():
     assert learner.rounds == 0
     everything = sp.Learner(sp.NDCSEM(), PROBLEM)
     assert everything.play(np.ones(10)) == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insists(sp.NDCSEM):
+    """Wants the first two arms above all, by its choice and its scores, and notes what is played in the end."""
+
+    seen: ClassVar[list[Any]] = []
+
+    def select(self, state: Any, rng: sp.Rng) -> Choice:
+        choice = super().select(state, rng)
+        return choice._replace(x=np.broadcast_to(np.arange(10) < 2, choice.x.shape))
+
+    def explain(self, state: Any, rng: sp.Rng) -> Any:
+        found = super().explain(state, rng)
+        return replace(found, score=np.where(np.arange(10) < 2, 1e9, found.score))
+
+    def played(self, state: Any, x: Any) -> Any:
+        self.seen.append(np.array(x))
+        return super().played(state, x)
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_no_arm_is_decided_that_is_not_available(entrance):
+    Insists.seen.clear()
+    found = ENTRANCES[entrance](Constrained(policy=Insists(), constraints=(Unavailable([0]),)))
+    chosen = getattr(found, "chosen", found)  # of an explanation
+    decided = [*Insists.seen, *([chosen] if getattr(chosen, "dtype", None) == np.bool_ else [])]
+    assert decided
+    assert not any(x[..., 0].any() for x in decided)
+    assert any(x[..., 1].any() for x in decided)
+
+
+def test_an_arm_that_is_not_available_in_this_round_alone():
+    learner = sp.Learner(Insists(), PROBLEM)
+    assert not learner.choose(available=range(1, 10))[0]
+    learner.play()
+    assert learner.choose()[0]
+    many = sp.Learners(Insists(), PROBLEM, seeds=range(3))
+    assert not many.choose(available=np.arange(10) > 0)[:, 0].any()

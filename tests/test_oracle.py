@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import spillover as sp
-from spillover.set_search import best_set, top_arms
+from spillover.constraints.search import best_set, top_arms
 
 
 @given(

@@ -61,13 +61,14 @@ def test_the_wheel_in_an_empty_environment(tmp_path):
     subprocess.run([sys.executable, *pip, "wheel", "--no-deps", "-w", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("spillover-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "spillover/py.typed" in names
+    data = ("beyond/beyond.toml", "synthetic/tuning/ndc-sem-grid.toml", "covid/covid_italy.sha256")
+    assert {"spillover/py.typed", *(f"spillover_studies/{name}" for name in data)} <= set(names)
     assert not [name for name in names if name.endswith((".nbi", ".nbc", ".lock")) or name.startswith("tests/")]
     python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([python, *pip, "install", str(wheel)], env=environment, check=True)
-    for arguments in (["next", "--example"], ["next", "history.csv", "--budget", "2"]):
+    for arguments in (["reproduce", "--help"], ["next", "--example"], ["next", "history.csv", "--budget", "2"]):
         command = [python.with_name("spillover"), *arguments]
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")

@@ -69,7 +69,7 @@ def test_run_an_experiment_and_keep_it(compiled, tmp_path):
     (tmp_path / "my-study.toml").write_text(STUDY.format(world=WORLD.format(horizon=60)), "utf-8")
     lines = """
 from spillover.experiments import load_experiment, run_experiment
-from spillover.store import CellStore
+from spillover.experiments.store import CellStore
 results = run_experiment(load_experiment("my-study.toml"), "results", progress=False)
 one, other = CellStore("results"), CellStore("results")
 print(len(list(one.cells.iterdir())), list(one.claims.iterdir()), one.claim("a"), other.claim("a"))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 import click
 import spillover as sp
-from spillover.studies.beyond import BeyondStudy
+from spillover_studies.beyond import BeyondStudy
 
 class MyPolicy(sp.NDCSEM): pass
 class MyGraph(sp.SparseGraph): pass

@@ -19,7 +19,7 @@ from spillover.policies import (
     SlidingWindowCUCB,
     SuperArmUCB,
 )
-from spillover.testing.stretches import demand_same_stretches, in_stretches
+from spillover.testing.invariance import demand_same_stretches, in_stretches
 from spillover.testing.trial import Trial
 from tests.sampling import every
 from tests.test_stretches import DELAYS, HORIZON, WORLDS, Broken, world

@@ -7,10 +7,10 @@ import pytest
 
 import spillover as sp
 from spillover import validate
+from spillover.constraints.search import top_arms
 from spillover.policies.graph_policy import scores
 from spillover.rng import Purpose
 from spillover.scratch import SCRATCH, Scratch
-from spillover.set_search import top_arms
 
 
 def test_an_array_stays_until_another_shape_is_asked_for():

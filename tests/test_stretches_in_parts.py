@@ -11,11 +11,10 @@ from spillover.contracts import CompiledRounds, Delay, suited
 from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
-from spillover.studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
 from spillover.testing import check_policy
-from spillover.testing.shared import snapshot
-from spillover.testing.stretches import demand_same_stretches
-from spillover.testing.trial import Trial
+from spillover.testing.invariance import demand_same_stretches
+from spillover.testing.trial import Trial, snapshot
+from spillover_studies.beyond.variants import MisdatedNDCSEM, MisdatedSwitchingSEM
 from tests.sampling import every
 from tests.test_stretches import DELAYS, HORIZON, SWITCHING, WORLDS, world
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
+from spillover.learner_input import Details
 from spillover.many_reports import Rounds, has
-from spillover.reports import Details
 from spillover.rows import Rows
 from spillover.saved import Book
 from spillover.types import Array, Choice, IntArray, Problem

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import missing_arms
 from spillover.array_file import ArrayFile, save_array_file
 from spillover.books import Books
 from spillover.constraints import Constraint, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy
-from spillover.hyperparameters import check_grid, value_of, with_values
+from spillover.contracts.hyperparameters import check_grid, value_of, with_values
+from spillover.formatting import Shown
 from spillover.journal import to_the_end
+from spillover.learner_input import Details, missing_arms
 from spillover.live import Learner
 from spillover.many_reports import (
     Known,
@@ -29,13 +30,11 @@ from spillover.many_reports import (
     part_of,
     table,
 )
-from spillover.reports import Details
 from spillover.rng import Purpose, Rng
 from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
 from spillover.saved import about_learner, saved_setting
 from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
 from spillover.setting import first_choice, player_of, setting_of
-from spillover.showing import Shown
 from spillover.state import copy_state, take_replication
 from spillover.tabular import in_columns
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
@@ -76,7 +75,7 @@ class Learners(Shown):
     problem. constraints, arms, effort: as for a `Learner`, the same for all.
     """
 
-    view = "spillover.views.learners:LearnersView"
+    view = "spillover.views.decisions:LearnersView"
 
     def __init__(
         self,

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import missing_arms, same_names
 from spillover.constraints import Constraint, check_constraints
+from spillover.constraints.search import check_effort
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
+from spillover.formatting import Shown
 from spillover.journal import AllOrNothing, Running, put_back, running, with_entry
+from spillover.learner_input import Details, Known, dose_of, feedback_of, is_line, missing_arms, same_names, with_report
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
-from spillover.reports import Details, Known, dose_of, feedback_of, is_line, with_report
 from spillover.rng import Purpose, Rng
 from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
-from spillover.set_search import check_effort
 from spillover.setting import Setting, first_choice, player_of, setting_of
-from spillover.showing import Shown
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
@@ -58,7 +57,7 @@ class Learner(Shown):
     found is not proved to be optimal.
     """
 
-    view = "spillover.views.learners:LearnerView"
+    view = "spillover.views.decisions:LearnerView"
 
     def __init__(
         self,
@@ -220,6 +219,13 @@ class Learner(Shown):
         check_effort(other.effort)
         if other.constraints:
             Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms).check(self.problem)
+        return other
+
+    def at(self, waiting: dict[int, Choice], details: dict[int, Details]) -> "Learner":
+        """A learner of the same setting with other pending rounds; to be given a state and a number of rounds."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.lock, other.waiting, other.details = threading.RLock(), waiting, details
         return other
 
     def play(self, x: Any = None, *, context: Any = None, dose: Any = None) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import validate
-from spillover.reports import Details, dose_of, merged, reported, same_or_new
+from spillover.learner_input import Details, dose_of, merged, reported, same_or_new
 from spillover.rows import ALL, Part
 from spillover.tabular import table_of
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem

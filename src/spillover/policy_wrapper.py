@@ -161,6 +161,9 @@ class PolicyWrapper(Policy):
     def signals(self, state: State) -> dict[str, Any]:
         return self.inner.signals(state)
 
+    def changes_seen(self, state: State) -> Any:
+        return self.inner.changes_seen(state)
+
     def with_world(self, world: ScoredWorld) -> Policy:
         return self.around(self.inner.with_world(world))
 

@@ -1,4 +1,4 @@
-"""Parts by name: built in, from installed packages, or your own classes.
+"""Find parts by name: built in, from installed packages, or your own classes; say how to install what is missing.
 
 There is one rule for policies, graph learners, environments, delays, studies and commands. A package adds parts by an
 entry point of the registry's group. A class in a file of the current folder needs no package: its name is
@@ -9,6 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ from spillover.validate import suggestion
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
 
 Part = TypeVar("Part")
 
@@ -124,3 +126,19 @@ def own_part(name: str, called: str) -> Any:
         hint = suggestion(inside, (each for each in found if not each.startswith("_")))
         raise ValueError(f"{called} = {name!r}: must name a class in {module}, which has no {inside!r}{hint}")
     return found[inside]
+
+
+@contextmanager
+def needed_for(what: str, extra: str) -> Iterator[None]:
+    """Import optional packages inside of this; if one is missing, the error says how to install it.
+
+    >>> with needed_for("a seance", "spirits"):
+    ...     import ouija
+    Traceback (most recent call last):
+    ModuleNotFoundError: a seance needs a package that is not installed (ouija): pip install "spillover[spirits]"
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f'{what} needs a package that is not installed ({error.name}): pip install "spillover[{extra}]"'
+        raise ModuleNotFoundError(message, name=error.name) from None

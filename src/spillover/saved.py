@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.arm_names import same_names
 from spillover.constraints import Constraint, parse, to_entries
 from spillover.contracts import Policy
-from spillover.reports import Details
+from spillover.learner_input import Details, same_names
 from spillover.state import Saved, check_ranges, fill, leaves, save_arrays
 from spillover.types import Choice, Problem, State
 from spillover.validate import require, shown

@@ -8,7 +8,7 @@ import numpy as np
 from spillover import kernels
 from spillover.array_file import ArrayFile
 from spillover.books import Books
-from spillover.reports import Details
+from spillover.learner_input import Details
 from spillover.rows import taken
 from spillover.saved import STATE
 from spillover.state import check_ranges, fill, leaves, take_replication

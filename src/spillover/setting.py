@@ -6,12 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.arm_names import check_names, same_names
 from spillover.constraints import Constraint, Unavailable, check_constraints
+from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import check_effort
 from spillover.contracts import AnyPolicy, Policy, suited
+from spillover.learner_input import check_names, same_names
 from spillover.policies.constrained import Constrained
 from spillover.rng import Purpose, Rng
-from spillover.set_search import EFFORT, check_effort
 from spillover.types import Choice, Problem, State
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.showing import view_of
+from spillover.formatting import view_of
 from spillover.validate import shown
 
 Array: TypeAlias = NDArray[np.float64]
@@ -104,7 +104,7 @@ class Problem(NamedTuple):
         return f"Problem({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
 
     def _repr_html_(self) -> str:
-        return str(view_of("spillover.views.runs:ProblemView", self).html())
+        return str(view_of("spillover.views.simulations:ProblemView", self).html())
 
 
 class Choice(NamedTuple):
@@ -303,7 +303,7 @@ class Explanation:
         )
 
     def to_networkx(self, arms: Any = None, *, threshold: float = 0.0) -> Any:
-        """The estimated graph of one learner as a `networkx.DiGraph`; see `spillover.networks.to_networkx`.
+        """The estimated graph of one learner as a `networkx.DiGraph`; see `spillover.tabular.to_networkx`.
 
         arms: their names; 0, 1 and so on by default.
 
@@ -312,7 +312,7 @@ class Explanation:
         >>> list(learner.explain().to_networkx(["tv", "radio"]))
         ['tv', 'radio']
         """
-        from spillover.networks import to_networkx
+        from spillover.tabular import to_networkx
 
         return to_networkx(self.adjacency, arms, threshold=threshold)
 

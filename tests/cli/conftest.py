@@ -8,10 +8,10 @@ import pytest
 from spillover.environments import SyntheticSEM
 from spillover.experiments import Experiment, parse_experiment
 from spillover.experiments.experiment import Search
-from spillover.studies.covid import CovidPlan
-from spillover.studies.covid.record import MissingData
-from spillover.studies.experiment import ShippedExperiment
-from spillover.studies.synthetic import SyntheticStudy
+from spillover.study import ShippedExperiment
+from spillover_studies.covid import CovidPlan
+from spillover_studies.covid.record import MissingData
+from spillover_studies.synthetic import SyntheticStudy
 
 WORLD = """
 [worlds.small]
@@ -75,7 +75,7 @@ def page(monkeypatch) -> None:
         return Path(folder) / "report.html"
 
     monkeypatch.setattr("spillover.report.page.write_report", write_report)
-    monkeypatch.setattr("spillover.studies.covid.report.write_covid_report", write_report)
+    monkeypatch.setattr("spillover_studies.covid.report.write_covid_report", write_report)
 
 
 @pytest.fixture
@@ -99,5 +99,5 @@ def small_covid(monkeypatch) -> None:
     def nowhere(*given, **extra):
         raise MissingData("no record in these tests")
 
-    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request, simulated: plan)
-    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.study.plan_for", lambda request, simulated: plan)
+    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)

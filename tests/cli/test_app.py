@@ -6,7 +6,7 @@ import click
 import pytest
 
 from spillover import __version__
-from spillover.cli import main, runs, tuning
+from spillover.cli import main, runs
 from spillover.studies import load_search
 from tests.cli.calls import call, refused
 from tests.cli.conftest import small_search
@@ -76,7 +76,7 @@ def test_every_example_runs(path, words, here, page, small_experiments, monkeypa
         parse(words)
         return
     search = load_search
-    monkeypatch.setattr(tuning, "load_search", lambda name, **extra: small_search(search(name, **extra)))
+    monkeypatch.setattr(runs, "load_search", lambda name, **extra: small_search(search(name, **extra)))
     if path == ("report",):
         assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
     if words[0] in ("next", "check", "evaluate") and "--example" not in words:

@@ -5,7 +5,7 @@ import io
 import click
 import pytest
 
-from spillover.cli import colour
+from spillover.cli import output
 
 ANSWER = "Next round: choose a.\n\n  a  1.0\nWarning: old data.\nNote: a note."
 
@@ -24,16 +24,16 @@ def test_the_user_decides(environment, wanted, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert colour.has_colour(Terminal()) is wanted
-    assert not colour.has_colour(io.StringIO())
+    assert output.has_colour(Terminal()) is wanted
+    assert not output.has_colour(io.StringIO())
 
 
 def test_colour_changes_no_word():
-    painted = colour.painted(ANSWER)
+    painted = output.painted(ANSWER)
     assert click.unstyle(painted) == ANSWER
     assert [line.startswith("\x1b[") for line in painted.splitlines()] == [True, False, False, True, True]
 
 
 def test_no_colour_in_a_pipe(capsys):
-    colour.print_answer(ANSWER)
+    output.print_answer(ANSWER)
     assert capsys.readouterr().out == ANSWER + "\n"

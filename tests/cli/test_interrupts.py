@@ -32,7 +32,7 @@ def run(module: str, *arguments: str, **extra):
     return subprocess.run(command, capture_output=True, text=True, timeout=HANG, **extra)
 
 
-@pytest.mark.parametrize("module", every(4, ["spillover.recommendation", "spillover", "numba", "spillover.cli.tuning"]))
+@pytest.mark.parametrize("module", every(4, ["spillover.recommendation", "spillover", "numba", "spillover.cli.runs"]))
 def test_while_the_package_is_loaded(module) -> None:
     done = run(module)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "spillover: interrupted\n")

@@ -485,7 +485,7 @@ def test_a_file_with_too_much_in_it(folder, monkeypatch) -> None:
 
 
 def test_a_large_file_is_announced(folder, monkeypatch) -> None:
-    monkeypatch.setattr("spillover.cli.progress.LARGE", 10)
+    monkeypatch.setattr("spillover.cli.output.LARGE", 10)
     result = call("next", written(folder, SMALL), "--budget", 1)
     assert result.stderr == "spillover: reading h.csv, 0.0 GB\n"
     assert call("next", "h.csv", "--budget", 1, "--quiet").stderr == ""

@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from spillover.cli.table_options import next_context_option, read_pairs, reading_options, table_options
+from spillover.cli.options import next_context_option, read_pairs, reading_options, table_options
 from spillover.history import read_history
 from tests.cli.calls import call
 from tests.history.tables import WIDE, csv_text

@@ -109,8 +109,8 @@ def test_a_history_is_learned_by_the_functions_that_were_replaced(kind) -> None:
             calls.append("learn")
             return super().learn(state, feedback, rng)
 
-    x = np.eye(3, dtype=np.bool_)
-    history = Feedback(x, 0.5 * x, 0.5 * x, np.zeros(3, np.int64), np.ones(3, np.bool_))
+    x, z = np.eye(3, dtype=np.bool_), 0.5 * np.eye(3)
+    history = Feedback(x, z, z, np.zeros(3, np.int64), np.ones(3, np.bool_))
     state = Own().init(sp.Problem(n_arms=3, budget=1), sp.Rng(0).at(Purpose.START))
     state = Own().catch_up(state, history, 1, sp.Rng(0))
     assert len(calls) == 3

@@ -173,7 +173,7 @@ def test_threads_share_a_policy() -> None:
 
 def test_draws_are_those_of_the_generator() -> None:
     rng = sp.Rng(8).at(Purpose.CHOICE, 5)
-    turn = Turn(*rng.address(), np.empty((4, 6)), np.empty(16))
+    turn = Turn(*rng.address(), np.empty((4, 6)), np.empty(16), None)
     again = rng.restarted()
     np.testing.assert_array_equal([uniform(turn, i) for i in range(6)], again.uniform(6))
     np.testing.assert_array_equal([uniform(later(turn), i) for i in range(6)], again.uniform(6))

@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_a_grid() -> None:
 
 def test_a_grid_that_is_not_declared_is_refused() -> None:
     class Ungridded(Explorer):
-        grids = ()
+        grids: Any = ()
 
     with pytest.raises(ValueError, match=r"^shape of bonus = \(2,\): must be \(\), as Ungridded\.grids does not have"):
         Ungridded(bonus=[0.1, 0.2]).init(PROBLEM, sp.Rng(0))
@@ -127,7 +127,7 @@ def test_many_learners(tmp_path) -> None:
     for round in range(1, 13):
         who = np.array([0, 1, 2] if round % 3 else [2, 0])
         chosen = [herd.choose(who) for herd in herds]
-        np.testing.assert_array_equal(*chosen)
+        np.testing.assert_array_equal(chosen[0], chosen[1])
         np.testing.assert_array_equal(chosen[0], [singles[k].choose() for k in who])
         for herd in herds:
             numbers = herd.play(who)
@@ -150,11 +150,32 @@ def test_a_log_that_is_replayed() -> None:
         np.testing.assert_array_equal(one.index, other.index)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_random_worlds_sizes_delays_and_settings(seed) -> None:
+    draws = np.random.default_rng(seed)
+    n = int(draws.integers(1, 30))
+    world = sp.SyntheticSEM(
+        n_arms=n,
+        budget=int(draws.integers(1, n + 1)),
+        horizon=int(draws.integers(1, 120)),
+        changes=(),
+        law=str(draws.choice(["bernoulli", "beta"])),
+    )
+    delay = DELAYS[int(draws.integers(len(DELAYS)))]
+    given: dict[str, Any] = {"epsilon": draws.uniform(size=2), "bonus": draws.uniform()}
+    plain, compiled = (
+        sp.simulate(kind(**given), world, delay, replications=4, seed=seed) for kind in (Explorer, CompiledExplorer)
+    )
+    np.testing.assert_array_equal(plain.regret, compiled.regret)
+    np.testing.assert_array_equal(plain.payoff, compiled.payoff)
+
+
 class Forgetful(Explorer):
     """Without memos, so that a history is learned in one call."""
 
     memos = 0
-    remember = None
+    remember: ClassVar[Any] = None
 
     def learn_outcome(self, s, lesson, turn):
         for i in range(len(lesson.x)):

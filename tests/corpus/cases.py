@@ -11,7 +11,7 @@ import spillover as sp
 from spillover import constraints, delays, policies
 from spillover.environments import ConstrainedSEM
 from spillover.graph import KClassGraph, PaperTunedGraph, SelfTunedGraph
-from spillover.studies.beyond.misdated import MisdatedNDCSEM, MisdatedSwitchingSEM
+from spillover_studies.beyond.variants import MisdatedNDCSEM, MisdatedSwitchingSEM
 from tests.corpus.uses import Played, history, live, replayed, simulated
 
 PAPER = sp.SyntheticSEM(horizon=2000, changes=(700, 1400))

@@ -5,8 +5,8 @@ import pytest
 
 import spillover as sp
 from spillover.constraints import Costs, Exclusive
+from spillover.constraints.search import Infeasible
 from spillover.rng import Purpose
-from spillover.set_search import Infeasible
 from tests.reference.constraints_reference import feasible_sets
 
 CONSTRAINTS = (Exclusive([0, 1]), Costs([1, 2, 1, 2, 1], limit=3))

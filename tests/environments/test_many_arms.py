@@ -8,8 +8,7 @@ import pytest
 
 import spillover as sp
 from spillover.constraints import Exclusive
-from spillover.environments.edges import draw_pairs, sorted_edges
-from spillover.environments.many_arms import ManyArmsWorld
+from spillover.environments.many_arms import ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.environments.synthetic import NO_MATRICES
 from spillover.experiments import parse_experiment
 from spillover.metrics import graph_mse, sparse_graph_mse

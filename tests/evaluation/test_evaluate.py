@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.evaluation.counterfactual import of_decisions
 from spillover.evaluation.log import log_of
 from spillover.evaluation.posterior import drawn_worlds
+from spillover.evaluation.worlds import of_decisions
 from spillover.history import read_history
 from spillover.history.example import example_file
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from spillover.experiments import open_results, parse_experiment, run_experiment
-from spillover.store import CellStore
+from spillover.experiments.store import CellStore
 from tests.experiments.small import TEXT
 from tests.experiments.test_run import equal
 from tests.waiting import HANG, wait_until

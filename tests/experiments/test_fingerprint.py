@@ -121,7 +121,7 @@ def hashed(root):
 @pytest.mark.parametrize(
     ("folder", "counts"),
     [("kernels", True), ("policies", True), ("simulation", True), ("experiments", True), ("report", False),
-     ("views", False), ("figures", False), ("cli", False), ("service", False), ("http", False), ("studies", False)],
+     ("views", False), ("figures", False), ("cli", False), ("service", False), ("http", False)],
 )  # fmt: skip
 def test_a_changed_line_is_another_cell_where_it_computes(folder, counts, package):
     path = next(iter(sorted((package / folder).rglob("*.py"))))

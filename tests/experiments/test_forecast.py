@@ -8,24 +8,25 @@ import pytest
 from click.testing import CliRunner
 
 import spillover as sp
-from spillover import machine
 from spillover.cli import main
-from spillover.environments.sizes import WorldSize, world_size
 from spillover.experiments import ExperimentError, parse_experiment, run_experiment
 from spillover.experiments.compute import BlockTask, CellTask
 from spillover.experiments.forecast import (
     HALF,
     PROCESS,
     WORTH_A_TRIAL,
+    WorldSize,
     expected_seconds,
     plan,
     refuse_world,
     seconds_of_round,
     time_in_words,
     timed,
+    world_size,
 )
 from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search
+from spillover.simulation import machine
 from tests.cli.calls import call, refused
 
 TEXT = """

@@ -9,7 +9,7 @@ import spillover as sp
 from spillover.experiments import Comparison, ExperimentError, parse_experiment
 from spillover.experiments.toml_file import line_numbers, line_of
 from spillover.policies import POLICIES
-from spillover.studies import SHIPPED, load_experiment
+from spillover.studies import load_experiment, shipped_experiments
 from tests.experiments.small import TEXT, small
 
 
@@ -27,7 +27,7 @@ def test_the_paper_s_settings():
             assert experiment.combinations()["picture", delay, policy] == 20
 
 
-@pytest.mark.parametrize("name", [study.name for study in SHIPPED])
+@pytest.mark.parametrize("name", list(shipped_experiments()))
 def test_what_ships_can_be_read_and_has_distinct_cells(name):
     cells = load_experiment(name).cells()
     assert len({(c.world, c.delay, c.policy, c.first) for c in cells}) == len(cells)

@@ -13,8 +13,8 @@ import spillover as sp
 from spillover.experiments import open_results, parse_experiment, results, run, run_experiment
 from spillover.experiments.compute import CellTask, Failed, Job, compute_job, recorded_rounds
 from spillover.experiments.engines import start_engine
+from spillover.experiments.store import CellStore
 from spillover.files import write_atomically
-from spillover.store import CellStore
 from spillover.studies import load_experiment
 from tests.experiments.small import TEXT, small
 
@@ -175,7 +175,8 @@ def test_a_run_that_waits_says_for_whom(tmp_path, monkeypatch, folder):
     monkeypatch.setattr(run, "SECONDS_WITHOUT_A_WORD", 0.0)
     experiment, said = small(), list[str]()
     run.open_store(store := CellStore(tmp_path), experiment, experiment.cells())
-    code = "import sys; from spillover.store import CellStore; s = CellStore(sys.argv[1]); print(s.claim(sys.argv[2]))"
+    code = "import sys; from spillover.experiments.store import CellStore"
+    code += "; store = CellStore(sys.argv[1]); print(store.claim(sys.argv[2]))"
     command = [sys.executable, "-u", "-c", f"{code}; sys.stdin.read()", str(tmp_path), experiment.cells()[4].id]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -285,7 +286,7 @@ def test_a_full_disk(tmp_path, monkeypatch, folder):
         write_atomically(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr("spillover.store.write_atomically", full)
+        patch.setattr("spillover.experiments.store.write_atomically", full)
         with pytest.raises(OSError, match=r"No space left on device.*npz"):
             run_experiment(small(), tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 3  # the first two were store.json and experiment.toml

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spillover as sp
+from spillover.constraints.search import top_arms
 from spillover.graph import GRAPHS, InstrumentGraph, SelfTunedGraph, SparseGraph
-from spillover.set_search import top_arms
 from tests.graph.worlds import learn, played, random_model
 from tests.properties import examples
 from tests.reference import graph_reference as reference

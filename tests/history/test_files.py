@@ -192,6 +192,14 @@ def test_a_row_that_no_sheet_has(tmp_path):
     refused(path, "has a row below 1,048,576: must have none, as that is the last of a sheet")
 
 
+@pytest.mark.parametrize("row", [1, 9])
+def test_a_column_that_no_sheet_has(row, tmp_path):
+    cell = f'<c r="XFE{row}" t="inlineStr"><is><t>9</t></is></c></row>'
+    end = re.compile(rf'(<row r="{row}".*?)</row>')
+    path = rewritten(tmp_path, {SHEET: lambda text: end.sub(lambda found: found[1] + cell, text)})
+    refused(path, "has a cell beyond column XFD: must have none, as that is the last of a sheet")
+
+
 def with_shared_string(folder: Path, text: str) -> Path:
     """A workbook in which a column of notes has one text in all of its cells."""
     table = WIDE | {"note": ["as usual"] * 8}
@@ -216,8 +224,8 @@ def with_shared_string(folder: Path, text: str) -> Path:
 
 def test_strings_that_expand_too_far(tmp_path, monkeypatch):
     """By compression, and by one text in many cells."""
-    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 1_000_000)
-    monkeypatch.setattr("spillover.history.files.MOST_EXPANDED", 10)
+    monkeypatch.setattr("spillover.history.sheets.MOST_FREELY", 1_000_000)
+    monkeypatch.setattr("spillover.history.sheets.MOST_EXPANDED", 10)
     assert len(read_history(with_shared_string(tmp_path, "as usual")).rounds) == 8
     assert len(read_history(with_shared_string(tmp_path, "a" * 100_000)).rounds) == 8
     for length in (2_000_000, 200_000):
@@ -228,8 +236,8 @@ def test_rows_of_spaces_are_blank(tmp_path, monkeypatch):
     spaces = {name: [*values, *["   "] * 500] for name, values in WIDE.items()}
     path = in_format(spaces, "xlsx", tmp_path)
     assert len(read_history(path).rounds) == 8
-    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 10_000)
-    monkeypatch.setattr("spillover.history.files.MOST_EXPANDED", 1)
+    monkeypatch.setattr("spillover.history.sheets.MOST_FREELY", 10_000)
+    monkeypatch.setattr("spillover.history.sheets.MOST_EXPANDED", 1)
     refused(path, "expands to more than 1 times its size")
 
 

@@ -8,8 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge, SGDRegressor
 
 import spillover as sp
-from spillover.interop.agents import AgentPolicy
-from spillover.interop.estimators import EstimatorPolicy
+from spillover.interop.agents import AgentPolicy, EstimatorPolicy
 from spillover.interop.gymnasium import SpilloverEnv
 from spillover.testing import policies as contract
 from spillover.testing.trial import Trial

@@ -10,7 +10,7 @@ from scipy.sparse import coo_array
 import spillover as sp
 from spillover.environments import example_graph
 from spillover.interop.sklearn import SpilloverGraph
-from spillover.networks import from_networkx, to_networkx
+from spillover.tabular import from_networkx, to_networkx
 
 A = np.array([[0, 0.5, 0], [0, 0, 0], [0.25, -1.0, 0]])
 NAMES = ["tv", "radio", "print"]

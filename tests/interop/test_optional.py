@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from spillover.networks import from_networkx, to_networkx
+from spillover.tabular import from_networkx, to_networkx
 
 OPTIONAL = ("gymnasium", "networkx", "sklearn", "polars", "pyarrow", "pandas", "openpyxl")
 
 
 def test_the_core_loads_none_of_them():
-    code = "import sys, spillover, spillover.interop, spillover.interop.agents, spillover.interop.estimators; "
-    code += "import spillover.interop.obp, spillover.networks; print(sorted(sys.modules.keys() & set(sys.argv[1:])))"
+    code = "import sys, spillover, spillover.interop, spillover.interop.agents; "
+    code += "import spillover.interop.obp, spillover.tabular; print(sorted(sys.modules.keys() & set(sys.argv[1:])))"
     found = subprocess.run([sys.executable, "-c", code, *OPTIONAL], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
 

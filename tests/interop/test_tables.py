@@ -16,9 +16,8 @@ from spillover.environments import example_graph
 from spillover.experiments.fingerprint import describe
 from spillover.history import read_history
 from spillover.interop.sklearn import SpilloverGraph
-from spillover.networks import to_networkx
 from spillover.recommendation.overview import overview
-from spillover.tabular import in_columns, names_of
+from spillover.tabular import in_columns, names_of, to_networkx
 
 ARMS = ["north", "south", "west"]
 each_library = pytest.mark.parametrize(

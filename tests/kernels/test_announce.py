@@ -8,7 +8,7 @@ import sys
 import numba
 import pytest
 
-from spillover.cli.progress import ProgressBar
+from spillover.cli.output import ProgressBar
 from spillover.kernels import silence
 from spillover.kernels.announce import ANNOUNCER, Counter, announced
 from spillover.kernels.build import KERNELS

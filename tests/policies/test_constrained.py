@@ -7,10 +7,10 @@ import pytest
 
 import spillover as sp
 from spillover.constraints import Costs, Exclusive, Group, Include, Requires
+from spillover.constraints.search import Infeasible
 from spillover.policies.constrained import RESAMPLES
 from spillover.reasons import reasons
 from spillover.rng import Purpose
-from spillover.set_search import Infeasible
 from spillover.testing import check_policy
 from tests.sampling import every
 

@@ -56,3 +56,16 @@ def test_the_least_harmful_set_is_played_if_all_payoffs_are_negative(overall_ran
 def test_too_many_sets_are_refused():
     with pytest.raises(ValueError, match="number of sets = 184756: must be at most 100,000"):
         SuperArmUCB().init(sp.Problem(20, 10), sp.Rng(0))
+
+
+@pytest.mark.parametrize("overall_range", [(-1.0, 0.0), (-3.0, -1.0), (-1.0, 1.0)])
+def test_payoffs_below_zero_are_told_apart(overall_range):
+    low, high = overall_range
+    learner = sp.Learner(SuperArmUCB(), sp.Problem(n_arms=3, budget=1, overall_range=overall_range))
+    shares = np.array([0.2, 0.9, 0.5])  # of the range; the second arm is best
+    for _ in range(60):
+        x = learner.choose()
+        learner.reasons()
+        learner.report(learner.play(), z=0.5 * x, y=np.full(3, low + (high - low) * shares[x].sum()))
+    assert learner.choose().tolist() == [False, True, False]
+    assert np.isfinite(learner.explain().score).all()

@@ -5,8 +5,8 @@ import pytest
 
 import spillover as sp
 from spillover.graph import GRAPHS
+from spillover.testing.invariance import check_units
 from spillover.testing.trial import Trial
-from spillover.testing.units import check_units
 from tests.support import sparse
 from tests.testing.sound import SMALL
 

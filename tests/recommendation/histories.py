@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spillover as sp
+from spillover.constraints.search import top_arms
 from spillover.history import History
 from spillover.recommendation import decide
-from spillover.set_search import top_arms
 from tests.assessment.worlds import days, table
 from tests.recommendation.answers import explanation
 

@@ -11,11 +11,9 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.transforms import Bbox
 
 from spillover.figures import figure_bytes
-from spillover.figures.arrow_routing import quadratic
 from spillover.figures.decision import decision_figure
 from spillover.figures.flows import circles, corners_of
-from spillover.figures.labels import row_names, short_names, shorten
-from spillover.figures.layout import places
+from spillover.figures.layout import places, quadratic
 from spillover.figures.select_arms import (
     FEW_EDGES,
     MOST_ARMS,
@@ -26,6 +24,7 @@ from spillover.figures.select_arms import (
     graph_arms,
     strongest_flows,
 )
+from spillover.figures.style import row_names, short_names, shorten
 from spillover.reasons import reasons
 from tests.reasons.examples import made_up
 from tests.report.layout import faults

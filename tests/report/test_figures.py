@@ -11,7 +11,7 @@ from spillover import figures as drawing
 from spillover.figures.graph import FALSE, MISSED, RIGHT
 from spillover.metrics import mean_interval
 from spillover.policies import POLICIES
-from spillover.studies.covid.plan import DISCOUNTS, EXPLORATIONS
+from spillover_studies.covid.plan import DISCOUNTS, EXPLORATIONS
 from tests.report import layout
 from tests.report.examples import CHANGES, LABELS, differences, graph, learned, made_up, steps, studies, study
 

@@ -8,8 +8,8 @@ import pytest
 
 from spillover import ConstantDelay, SyntheticSEM
 from spillover.experiments import Entry, Experiment
+from spillover.formatting import format_value
 from spillover.metrics import mean_interval
-from spillover.number_format import format_value
 from spillover.report import tables as made
 from tests.report.examples import made_up, study
 

@@ -9,7 +9,7 @@ import pytest
 from spillover.history.example import example_file
 from spillover.policies.cucb import CUCB
 from spillover.recommendation import next_decision
-from spillover.service import Conflict, Invalid, NotFound, Outcome, Service
+from spillover.service import Conflict, Invalid, NotFound, Outcome, Service, desk
 from spillover.service.deciding import intervals_of, made, whole_answer
 from spillover.service.desk import Sheet
 from spillover.service.entry import Entry
@@ -54,6 +54,20 @@ def test_a_round_is_decided_once(service) -> None:
     assert first.event.chosen == ("radio", "social") or first.event.chosen == ("social", "radio")
     with pytest.raises(Conflict, match="round = '1': was decided with other unavailable arms"):
         service.decide("shop", 1)
+
+
+@pytest.mark.parametrize("policy", [None, "ndc-sem", "cucb", "super-arm-ucb"])
+def test_an_arm_that_is_not_available_is_not_decided(policy) -> None:
+    service = Service(MemoryLog(), ahead=False)
+    service.create_stream("shop", SHOP | {"policy": policy, "overall_range": [0, 1]})
+    played(service, *range(1, 10))
+    wanted = service.decide("shop", 10).event.chosen
+    for label, arm in enumerate(wanted, 11):  # nothing new is known, so they would be chosen again
+        chosen = service.decide("shop", label, unavailable=[arm]).event.chosen
+        assert chosen
+        assert arm not in chosen
+    with pytest.raises(Invalid, match="unavailable = 'television': must be one of the arms of the stream"):
+        service.decide("shop", 20, unavailable=["television"])
 
 
 def test_an_impossible_decision_of_a_policy_is_refused_by_name_and_not_recorded(monkeypatch) -> None:
@@ -447,6 +461,23 @@ def test_what_was_read_stays_as_it_was(service) -> None:
     service.execute("shop", 2, ["video"], revision=2)
     service.expire("shop", 2)
     assert state_of(ledger) == before
+
+
+def test_what_was_learned_longest_ago_is_let_go_of_where_it_is_too_much(monkeypatch) -> None:
+    service = Service(MemoryLog(), ahead=False, keep=4)
+    monkeypatch.setattr(desk, "LEARNED_BYTES", 250_000)  # of two such streams
+    for name in "abc":
+        service.create_stream(name, SHOP)
+        played(service, 1, 2, stream=name)
+        service.decide(name, 3)
+    sheets = service.desk.sheets
+    assert [sheets[name].learning.prepared is None for name in "abc"] == [True, False, False]
+    service.decide("b", 4)
+    service.decide("a", 4)
+    assert [sheets[name].learning.prepared is None for name in "abc"] == [False, False, True]
+    service.desk.forget("b")
+    service.decide("c", 4)
+    assert [sheets[name].learning.prepared is None for name in "ac"] == [False, False]
 
 
 def test_a_stream_that_was_forgotten_goes_on_as_it_was() -> None:

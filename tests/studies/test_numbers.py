@@ -19,7 +19,7 @@ def asked_for() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("study", "name"), asked_for())
 def test_a_document_asks_for_what_a_study_has(study, name) -> None:
-    assert name in import_module(f"spillover.studies.{study}.numbers").NUMBERS
+    assert name in import_module(f"spillover_studies.{study}.numbers").NUMBERS
 
 
 def test_a_name_that_no_study_has_is_refused(tmp_path) -> None:

@@ -1,13 +1,16 @@
 """The registry of studies: which page a folder of results gets, and what every study can say of itself."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from spillover.experiments import open_results, parse_experiment, run_experiment
-from spillover.studies import SHIPPED, STUDIES, Request, experiment_study, load_experiment, write_report
+from spillover.studies import STUDIES, Request, experiment_study, load_experiment, shipped_experiments, write_report
 from tests.cli.calls import call
 from tests.experiments.small import TEXT
 
@@ -20,7 +23,8 @@ def test_the_registry_is_in_the_order_of_reproduce():
         assert study.name == name
         assert study.title
         assert study.quick
-    assert [study.title for study in SHIPPED] == [study.load().title for study in SHIPPED]
+    for study in shipped_experiments().values():
+        assert study.load().title == study.title
 
 
 def test_results_say_which_study_they_are_of(tmp_path):
@@ -30,7 +34,7 @@ def test_results_say_which_study_they_are_of(tmp_path):
     assert [study.name for study in STUDIES.values() if study.owns(tmp_path)] == ["synthetic"]
 
 
-@pytest.mark.parametrize("name", [study.name for study in SHIPPED])
+@pytest.mark.parametrize("name", list(shipped_experiments()))
 def test_an_experiment_of_ones_own_with_the_name_of_a_study_is_not_taken_for_it(
     name, tmp_path, monkeypatch, quick_figures
 ):
@@ -83,3 +87,18 @@ def test_what_cannot_be_done_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(ValueError, match="seeds = 501: must be a whole number from 1 to 500"):
         STUDIES["covid"].prepare(Request(output=tmp_path, replications=501))
     assert not list(tmp_path.iterdir())
+
+
+def test_the_library_does_without_the_studies():
+    """Only their entry point names them; in a process of its own, as tests import them."""
+    loaded = "import sys, spillover, spillover.study, spillover.report; print('spillover_studies' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "False\n"
+    (shipped,) = entry_points(group="spillover.shipped")
+    assert (shipped.name, shipped.load()) == ("studies", tuple(STUDIES.values()))
+
+
+def test_without_any_study_the_command_says_so(monkeypatch):
+    monkeypatch.setattr(STUDIES, "built_in", {})
+    result = call("reproduce")
+    assert result.exit_code == 2
+    assert "no study is installed: install spillover again, or name one as module:Class" in result.stderr

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spillover as sp
+from spillover.constraints.search import top_arms
 from spillover.contracts import Policy
-from spillover.set_search import top_arms
 from spillover.types import Explanation
 
 SMALL = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")

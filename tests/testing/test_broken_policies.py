@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.set_search import top_arms
+from spillover.constraints.search import top_arms
 from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial

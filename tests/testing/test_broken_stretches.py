@@ -10,7 +10,7 @@ from spillover import kernels
 from spillover.contracts import Delay
 from spillover.environments import SEMWorld
 from spillover.testing import check_delay, check_environment
-from spillover.testing.stretches import check_course, check_stretches
+from spillover.testing.invariance import check_course, check_stretches
 from spillover.testing.trial import Trial
 from tests.testing.sound import SMALL
 

@@ -11,8 +11,7 @@ import spillover as sp
 from spillover.contracts import Delay
 from spillover.environments import SEMWorld
 from spillover.testing import check_delay, check_environment
-from spillover.testing.delays import DELAY_CHECKS
-from spillover.testing.environments import ENVIRONMENT_CHECKS
+from spillover.testing.environments import DELAY_CHECKS, ENVIRONMENT_CHECKS
 from tests.testing.sound import SMALL
 from tests.testing.test_broken_stretches import one_match_more
 

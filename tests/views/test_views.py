@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.showing import Shown
+from spillover.formatting import Shown
 from spillover.views.blocks import MOST_ROWS
 from tests.views.objects import HOSTILE, WORLD, answer, everything, learner, results, run, tuned
 

@@ -10,7 +10,7 @@ LAYERS = {  # what a layer is for, and its packages and modules from left to rig
     "tables, experiments": ["history", "assessment", "experiments", "testing"],
     "loops": ["live", "learners", "simulation", "theory"],
     "parts": ["policies", "environments", "delays", "reasons"],
-    "what policies use": ["graph", "set_search", "constraints"],
+    "what policies use": ["graph", "constraints"],
     "vocabulary": ["contracts", "types", "state", "rng"],
     "compiled code": ["kernels"],
 }

@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from spillover.assessment.averages import ArmAverages, arm_averages
-from spillover.assessment.data import MOST_ARMS, Data, checked_data
-from spillover.assessment.finding import DECISIVE, NOTE, Finding
-from spillover.assessment.groups import Groups, groups_of
-from spillover.assessment.learnable import (
+from spillover.assessment.data import MOST_ARMS, ArmAverages, Data, arm_averages, checked_data
+from spillover.assessment.findings import (
+    DECISIVE,
+    NOTE,
+    Finding,
     choice_findings,
     context_findings,
     design_findings,
     outcome_findings,
+    outlier_findings,
     size_findings,
     timing_findings,
+    total_findings,
 )
-from spillover.assessment.moved import context_moves
-from spillover.assessment.outliers import outlier_findings, total_findings
 from spillover.assessment.pooled import Pooled, pooled_effect, pooled_findings
-from spillover.assessment.reduced_form import ReducedForm, reduced_form, unknown_form
+from spillover.assessment.reduced_form import Groups, ReducedForm, context_moves, groups_of, reduced_form, unknown_form
 from spillover.types import BoolArray
 
 

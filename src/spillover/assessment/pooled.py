@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.assessment.data import Data
-from spillover.assessment.finding import FINE, WARNING, Finding, count_of
-from spillover.reasons.intervals import Interval, format_estimate, short_number
+from spillover.assessment.findings import FINE, WARNING, Finding
+from spillover.formatting import Interval, count_of, format_estimate, short_number
 from spillover.types import Array, BoolArray, IntArray
 
 FEWEST_UNITS = 5

@@ -1,7 +1,8 @@
 """The reduced form: least squares of each outcome on (1, context, choices), with robust standard errors.
 
 It needs no graph and no model of the policy, so it is an independent reference for what a policy says: choices were
-made before the outcomes, and E[outcome | choices, context] is what a decision changes.
+made before the outcomes, and E[outcome | choices, context] is what a decision changes. The same design tells which arms
+cannot be told apart, and whether the context moves their effects.
 """
 
 from typing import NamedTuple
@@ -207,3 +208,111 @@ def sums_of_outcomes(data: Data, design: Design) -> tuple[Estimates, Estimates, 
         return np.where(design.seen & judged(design), np.sqrt(squares), np.nan)
 
     return (own, errors(rests)), (effect[0] - own, errors(rest - rests)), total
+
+
+STRONG = 6.0  # twice the log of the odds, by the Bayesian information criterion, from which on evidence is strong
+FEWEST = 2  # rounds for each unknown that is left, to judge by
+
+
+def context_moves(data: Data) -> BoolArray:
+    """Arms whose effect changes with the context, (arms,): choices times context explain more than their number costs.
+
+    Each arm is judged by its own outcome, or by the sum of all outcomes where there are none of its own, against a
+    regression on (1, context, all choices).
+    """
+    n, k = len(data.arms), data.context.shape[1]
+    found = np.zeros(n, np.bool_)
+    if not k:
+        return found
+    total = data.y.sum(axis=1)
+    for j in range(n):
+        y = data.y[:, j] if data.own else total
+        rows = np.flatnonzero(np.isfinite(y) & np.isfinite(data.context).all(axis=1))
+        if len(rows) > FEWEST * (1 + 2 * k + n):
+            found[j] = evidence(data, rows, y[rows], j) > STRONG
+    return found
+
+
+def evidence(data: Data, rows: IntArray, y: Array, j: int) -> float:
+    """Twice the log odds that the effect of arm j changes with the context."""
+    design = design_of(data, rows)
+    context = data.context[rows]
+    moved = data.amounts[rows, j : j + 1] * (context - context.mean(axis=0))
+    columns, plain = (rest_of(design.fixed, design.choices, part) for part in (moved, y[:, None]))
+    before = float((plain**2).sum())
+    basis = basis_of_columns(columns)
+    after = before - float(((basis.T @ plain) ** 2).sum())
+    if before <= 0 or not basis.shape[1]:
+        return float("-inf")
+    if after <= 0:
+        return float("inf")
+    return float(len(rows) * np.log(before / after) - basis.shape[1] * np.log(len(rows)))
+
+
+def rest_of(fixed: Array, choices: Array, part: Array) -> Array:
+    """What (1, context) and all choices leave unexplained of some columns."""
+    rest = part - fixed @ (fixed.T @ part)
+    return np.asarray(rest - choices @ np.linalg.lstsq(choices, rest, rcond=1e-9)[0])
+
+
+def basis_of_columns(columns: Array) -> Array:
+    """An orthonormal basis of some columns; none of those that are 0 up to rounding."""
+    basis, size, _ = np.linalg.svd(columns, full_matrices=False)
+    return np.asarray(basis[:, size > 1e-9 * max(float(size.max(initial=0.0)), 1e-300)])
+
+
+class Groups(NamedTuple):
+    """Positions of arms, in the rounds with outcomes.
+
+    >>> from spillover.assessment import assess
+    >>> assess([[1, 1], [0, 0]] * 5, [[3, 2], [1, 1]] * 5, arms=["web", "shop"]).groups.together
+    ((0, 1),)
+    """
+
+    never: tuple[int, ...]
+    always: tuple[int, ...]  # in the same amount
+    together: tuple[tuple[int, ...], ...]  # always chosen together: only the sum of their effects is known
+    opposite: tuple[tuple[int, int], ...]  # one or the other in every round: only the difference is known
+    budget: int | None  # how many arms were chosen, if it was the same number in every round and some arms varied
+    dependent: tuple[int, ...]  # other arms whose choices follow from those of others, or from the context
+
+
+def groups_of(data: Data, reduced: ReducedForm) -> Groups:
+    """The groups; what is left of the singular part of the design is `dependent`."""
+    x = data.x[data.known]
+    times = x.sum(axis=0)
+    varying = (times > 0) & (times < len(x))
+    together, opposite = same_columns(x, varying)
+    sizes = x.sum(axis=1)
+    constant = int(sizes[0]) if varying.any() and len(sizes) and (sizes == sizes[0]).all() else None
+    explained = ~varying
+    for group in (*together, *opposite):
+        explained[list(group)] = True
+    lost = np.diagonal(reduced.projector) < 1.0 - IDENTIFIED
+    dependent = lost & ~explained if constant is None else np.zeros_like(lost)
+    return Groups(
+        never=positions(times == 0),
+        always=positions((times == len(x)) & (np.ptp(data.amounts[data.known], axis=0) == 0)) if len(x) else (),
+        together=together,
+        opposite=opposite if constant is None or len(data.arms) > 2 else (),
+        budget=constant,
+        dependent=positions(dependent) if reduced.rounds > len(data.arms) + 1 + data.context.shape[1] else (),
+    )
+
+
+def positions(mask: BoolArray) -> tuple[int, ...]:
+    return tuple(np.flatnonzero(mask).tolist())
+
+
+def same_columns(x: BoolArray, varying: BoolArray) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:
+    """Groups of equal columns, and pairs of columns of which exactly one is true in each row."""
+    places: dict[bytes, list[int]] = {}
+    for j in np.flatnonzero(varying).tolist():
+        places.setdefault(x[:, j].tobytes(), []).append(j)
+    together = tuple(tuple(group) for group in places.values() if len(group) > 1)
+    opposite = []
+    for group in places.values():
+        other = places.get((~x[:, group[0]]).tobytes())
+        if other and group[0] < other[0]:
+            opposite.append((group[0], other[0]))
+    return together, tuple(opposite)

@@ -5,22 +5,20 @@ stderr, each error as one line that starts with `spillover:`.
 """
 
 import click
+from click.shell_completion import get_completion_class
 
 from spillover import __version__
-from spillover.cli.app import Command, Group, note
+from spillover.cli.app import Command, Group
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
 from spillover.cli.check import check
-from spillover.cli.completion import completion
 from spillover.cli.evaluate import evaluate
 from spillover.cli.next import next_decision
-from spillover.cli.output import json_option, print_json, print_table
-from spillover.cli.runs import report, reproduce, run
-from spillover.cli.serve import serve
+from spillover.cli.output import json_option, note, print_json, print_table
+from spillover.cli.runs import report, reproduce, run, tune
+from spillover.cli.serve import serve, token
 from spillover.cli.stream import stream
 from spillover.cli.stream_files import audit, export, import_file
-from spillover.cli.token import token
-from spillover.cli.tuning import tune
 from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
@@ -32,6 +30,12 @@ EXAMPLES = (
     "spillover reproduce --quick            # the paper's studies, with few replications",
     "spillover policies ndc-sem             # one policy and its parameters",
     "spillover bound --delay 50             # the regret bound of Theorem 1 in numbers",
+)
+SHELLS = ("bash", "zsh", "fish")
+COMPLETION_EXAMPLES = (
+    'eval "$(spillover completion bash)"     # in ~/.bashrc',
+    'eval "$(spillover completion zsh)"      # in ~/.zshrc',
+    'eval "$(spillover completion fish)"     # in ~/.config/fish/config.fish',
 )
 
 
@@ -56,6 +60,18 @@ def main(traceback: bool) -> None:
 
     The --help of each command has examples that run as they are.
     """
+
+
+@click.command(cls=Command, examples=COMPLETION_EXAMPLES, short_help="Print a shell's completion script.")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that makes SHELL complete commands and options."""
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.BadParameter(f"shell = {shell!r}: the installed version of click does not support it")
+    root = context.find_root().command
+    click.echo(found(root, {}, "spillover", "_SPILLOVER_COMPLETE").source())
 
 
 main.add_command(next_decision, "next")

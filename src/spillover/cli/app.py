@@ -1,22 +1,24 @@
 """The base classes of all commands: exit codes, one-line errors, help with examples."""
 
+import _thread
 import atexit
 import gc
 import io
 import os
 import select
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
-from spillover.cli.colour import has_colour
-from spillover.cli.interrupts import no_interrupt_lost
-from spillover.printable import printable
+from spillover.cli.output import note
 from spillover.validate import suggestion
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -148,12 +150,6 @@ def write_examples(formatter: click.HelpFormatter, examples: Sequence[str]) -> N
             formatter.write("".join(f"  {line}\n" for line in examples))
 
 
-def note(message: str) -> None:
-    """One line on stderr that changes nothing."""
-    name = click.style("spillover:", bold=True) if has_colour(sys.stderr) else "spillover:"
-    print(f"{name} {printable(' '.join(message.split()))}", file=sys.stderr)
-
-
 def print_error(message: str, code: int) -> int:
     """Print one line on stderr; returns the exit code."""
     note(message)
@@ -182,3 +178,38 @@ def report_failure(error: Exception, with_traceback: bool) -> int:
         return print_error(str(error), BAD_INPUT)
     hint = "" if with_traceback else " (spillover --traceback ... shows where)"
     return print_error(f"the run failed: {str(error) or type(error).__name__}{hint}", FAILED)
+
+
+SECONDS_LATER = 0.05
+MAIN = threading.main_thread().ident or 0
+
+
+def interrupt_again() -> None:
+    """Interrupt the main thread, from another one, also while it waits for something."""
+    if os.name == "nt":
+        _thread.interrupt_main()
+    else:
+        signal.pthread_kill(MAIN, signal.SIGINT)
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Raise an interrupt again that came while Python cleared an object away.
+
+    Errors at that moment have nowhere to go: Python shows them and goes on, as if Ctrl-C had not been pressed.
+    """
+    usual = sys.unraisablehook
+
+    def hook(lost: Any) -> None:
+        if lost.exc_type is KeyboardInterrupt:  # not here and now, where it would be lost again
+            later = threading.Timer(SECONDS_LATER, interrupt_again)
+            later.daemon = True
+            later.start()
+        else:
+            usual(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = usual

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from spillover.cli.app import Command, note
-from spillover.cli.output import json_option, print_json, print_table
-from spillover.hyperparameters import hyperparameters, value_of
+from spillover.cli.app import Command
+from spillover.cli.output import json_option, note, print_json, print_table
+from spillover.contracts.hyperparameters import hyperparameters, value_of
 from spillover.policies import POLICIES, find_policy
 
 EXAMPLES = (

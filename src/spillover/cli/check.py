@@ -9,9 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from spillover.cli.app import Command
 from spillover.cli.next import read_or_report
-from spillover.cli.output import json_option, print_json
-from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import reading_options, table_options
+from spillover.cli.options import reading_options, table_options
+from spillover.cli.output import ProgressBar, json_option, print_json
 from spillover.recommendation.overview import overview
 
 ANY = (-1e40, 1e40)  # a check has no opinion about the range of rewards

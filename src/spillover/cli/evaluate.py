@@ -8,16 +8,20 @@ from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
 from spillover.cli.app import Command
-from spillover.cli.colour import print_answer
-from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
 from spillover.cli.next import FILE, check_plot, read_or_report, save_plot
-from spillover.cli.output import json_option, print_json, say
-from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import range_options, reading_options, table_options
+from spillover.cli.options import (
+    parse_entries,
+    parse_unavailable,
+    range_options,
+    read_entries,
+    reading_options,
+    table_options,
+)
+from spillover.cli.output import ProgressBar, json_option, print_answer, print_json, say
+from spillover.constraints.exact import EFFORT
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
-from spillover.evaluation.logged_propensity import propensities_of
+from spillover.evaluation.propensity import propensities_of
 from spillover.recommendation.question import search_effort
-from spillover.set_search import EFFORT
 
 EXAMPLES = (
     "spillover next --example                       # write history.csv, a file to start from",

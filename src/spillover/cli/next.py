@@ -14,19 +14,24 @@ import click
 from threadpoolctl import threadpool_limits
 
 from spillover import kernels, validate
-from spillover.cli.app import Command, note
-from spillover.cli.colour import print_answer
-from spillover.cli.constraints_option import parse_entries, parse_unavailable, read_entries
-from spillover.cli.output import json_option, print_json, say
-from spillover.cli.progress import ProgressBar
-from spillover.cli.table_options import next_context_option, range_options, reading_options, table_options
+from spillover.cli.app import Command
+from spillover.cli.options import (
+    next_context_option,
+    parse_entries,
+    parse_unavailable,
+    range_options,
+    read_entries,
+    reading_options,
+    table_options,
+)
+from spillover.cli.output import ProgressBar, json_option, note, print_answer, print_json, say
+from spillover.constraints.exact import EFFORT
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
 from spillover.recommendation import RECOMMENDED
 from spillover.recommendation.question import Question, answer, search_effort
-from spillover.set_search import EFFORT
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"

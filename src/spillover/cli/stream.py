@@ -6,10 +6,16 @@ from typing import Any
 import click
 
 from spillover.cli.app import Group
-from spillover.cli.named_values import context_in, given_settings, names_in, numbers_by_name
+from spillover.cli.options import (
+    context_in,
+    given_settings,
+    names_in,
+    numbers_by_name,
+    range_options,
+    service_client,
+    url_option,
+)
 from spillover.cli.output import json_option, print_json, print_table, say
-from spillover.cli.service_options import service_client, url_option
-from spillover.cli.table_options import range_options
 
 EXAMPLES = (
     "spillover stream create shop --arms radio,video,social --budget 2",

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from spillover.cli.app import FAILED, Command, note
-from spillover.cli.output import json_option, print_json, say
-from spillover.cli.service_options import DATABASE, database_option, plainly, service_client, url_option
-from spillover.cli.table_options import reading_options, table_options
+from spillover.cli.app import FAILED, Command
+from spillover.cli.options import (
+    DATABASE,
+    database_option,
+    plainly,
+    reading_options,
+    service_client,
+    table_options,
+    url_option,
+)
+from spillover.cli.output import json_option, note, print_json, say
 from spillover.files import write_atomically
 from spillover.validate import require
 
@@ -169,6 +176,6 @@ def import_file(
 
 
 def context_names(text: str | None) -> list[str]:
-    from spillover.cli.named_values import names_in
+    from spillover.cli.options import names_in
 
     return [] if text is None else names_in([text])

@@ -1,6 +1,6 @@
 """The client of a running service: the verbs of `Learner`, over HTTP, with safe retries."""
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 with needed_for("the client", "serve"):
     from spillover.client.client import Client

@@ -16,8 +16,8 @@ from spillover.constraints.kinds import (
     Together,
     Unavailable,
 )
-from spillover.constraints.parse import parse, to_entries
-from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows, finder
+from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows, finder, parse, to_entries
+from spillover.constraints.search import Infeasible, best_answer, best_set, top_arms
 
 __all__ = [
     "BUDGET",
@@ -27,13 +27,17 @@ __all__ = [
     "Exclusive",
     "Group",
     "Include",
+    "Infeasible",
     "Requires",
     "Rows",
     "Together",
     "Unavailable",
+    "best_answer",
+    "best_set",
     "check_constraints",
     "compile_rows",
     "finder",
     "parse",
     "to_entries",
+    "top_arms",
 ]

@@ -6,7 +6,7 @@ the decision x in {0, 1}^n, low <= row x <= high, which is all that the set sear
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -366,7 +366,3 @@ def titled(constraint: Any) -> str:
 
 def label_entry(constraint: Any) -> dict[str, str]:
     return {"label": constraint.label} if constraint.label else {}
-
-
-def field_names(kind: type[Any]) -> list[str]:
-    return [field.name for field in fields(kind)]

@@ -243,6 +243,10 @@ class Policy(ABC):
         """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}
 
+    def changes_seen(self, state: State) -> Any:
+        """How many changes of the world it has noticed, (*batch,); None if it does not look for any."""
+        return self.signals(state).get("changes_seen")
+
     def with_world(self, world: ScoredWorld) -> "Policy":
         """The policy with access to a world; only reference points use it."""
         return self

@@ -65,15 +65,16 @@ def inner(function: Callable[..., Any]) -> Any:
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls: stored on disk, and other threads run beside it."""
     made = njit(**ENTRY)(function)
-    folder = cache_folder()
-    if folder is not None:
-        with LOADING, numba_asks_us():
-            made._cache = ContentCache(function)  # which is where Numba keeps it
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:
-        with announced(len(KERNELS) + 1), LOADING, locked(folder, made._cache), quick_compiling():
-            return compile_once(signature)
+        folder = cache_folder()
+        with announced(len(KERNELS) + 1), LOADING:
+            if folder is not None and not isinstance(made._cache, ContentCache):
+                with numba_asks_us():
+                    made._cache = ContentCache(function)  # which is where Numba keeps it
+            with locked(folder, made._cache), quick_compiling():
+                return compile_once(signature)
 
     made.compile = compile_announced
     return made

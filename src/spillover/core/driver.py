@@ -28,7 +28,7 @@ class Turn(NamedTuple):
 
     >>> import spillover as sp
     >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
-    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16))
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16), room=None)
     """
 
     key: Any  # (2,): of the learner

@@ -12,11 +12,11 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use, in_one_piece
-from spillover.hyperparameters import check_grid
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from spillover.contracts import Environment
 from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM, example_graph
-from spillover.environments.instance import Instance
-from spillover.environments.synthetic import SyntheticSEM
+from spillover.environments.synthetic import Instance, SyntheticSEM
 from spillover.environments.world import SEMWorld
 from spillover.registry import Registry
 

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.environments.edges import MANY_ARMS, sorted_edges
-from spillover.environments.many_arms import ManyArmsWorld
+from spillover.environments.many_arms import MANY_ARMS, ManyArmsWorld, sorted_edges
 from spillover.environments.surroundings import Surroundings, given_surroundings
 from spillover.environments.synthetic import NO_MATRICES, WIDEST, check_course, check_observes
 from spillover.environments.world import SEMWorld
-from spillover.networks import from_networkx, to_networkx
 from spillover.rng import Rng
-from spillover.tabular import in_columns, in_rows, names_of, table_of
+from spillover.tabular import from_networkx, in_columns, in_rows, names_of, table_of, to_networkx
 from spillover.types import Array, Batch, IntArray
 
 SURROUNDINGS = ("baseline", "context", "context_effect", "context_on_baseline", "confounding")
@@ -261,7 +259,7 @@ class FixedSEM:
         return cls(adjacency=labelled, means=means, **fields)
 
     def to_networkx(self, *, threshold: float = 0.0) -> Any:
-        """The graph as a `networkx.DiGraph`, with the names of the arms; see `spillover.networks.to_networkx`.
+        """The graph as a `networkx.DiGraph`, with the names of the arms; see `spillover.tabular.to_networkx`.
 
         >>> FixedSEM(adjacency=[[0, 0], [0.5, 0]], means=[0.9, 0.2], budget=1).to_networkx().edges["1", "2"]
         {'weight': 0.5}

@@ -1,4 +1,4 @@
-"""What moves the outcomes of a world besides its decisions: a baseline, known context and a hidden common cause."""
+"""Move the outcomes of a world besides its decisions: a baseline, known context and a hidden common cause."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any

@@ -1,16 +1,15 @@
-"""The paper's synthetic setting: a random acyclic graph, Bernoulli rewards, means that change."""
+"""Draw the paper's synthetic worlds: a random acyclic graph, Bernoulli rewards, means that change."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
-from spillover.environments.edges import MANY_ARMS, EdgeLists, draw_pairs, sorted_edges
-from spillover.environments.many_arms import ManyArmsWorld
+from spillover.environments.many_arms import MANY_ARMS, EdgeLists, ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.environments.surroundings import Surroundings, draw_surroundings
 from spillover.environments.world import LAWS, SEMWorld
-from spillover.rng import Rng
+from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch
 
 USUAL_BASELINE = (0.5, 2.0)  # with baseline=True
@@ -224,3 +223,20 @@ def check_course(
         validate.require(np.ndim(value) == 0, name, value, "a single number")
     validate.number("concentration", concentration, "a number > 0", low=0, high=np.inf, open_ends=True)
     validate.number("noise", noise, f"a finite number >= 0, at most {WIDEST:g}", low=0, high=WIDEST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """The world of replication 0 of a seed, for every replication: only rewards and delays differ.
+
+    >>> world = Instance(seed=7).draw(Rng(0, [0, 1]), (2,))
+    >>> bool((world.means(1)[0] == world.means(1)[1]).all())
+    True
+    """
+
+    seed: int = 0
+    of: SyntheticSEM = field(default_factory=SyntheticSEM)
+
+    def draw(self, rng: Rng, batch: Batch = ()) -> SEMWorld:
+        one = self.of.draw(Rng(self.seed).at(Purpose.WORLD))
+        return one.repeated(batch)

@@ -126,13 +126,13 @@ class SEMWorld:
         return self.graphs[..., self.graph_period(t), :, :]
 
     def to_networkx(self, t: int = 1, *, threshold: float = 0.0) -> Any:
-        """The graph of round t as a `networkx.DiGraph`; of a single world, see `spillover.networks.to_networkx`.
+        """The graph of round t as a `networkx.DiGraph`; of a single world, see `spillover.tabular.to_networkx`.
 
         >>> from spillover.environments import example_graph
         >>> example_graph().draw(Rng(0)).to_networkx().number_of_edges()
         5
         """
-        from spillover.networks import to_networkx
+        from spillover.tabular import to_networkx
 
         return to_networkx(self.adjacency(t), self.arms, threshold=threshold)
 

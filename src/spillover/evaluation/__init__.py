@@ -1,4 +1,4 @@
-"""How good past decisions were: what was earned, what others would have earned, and whether the log can tell."""
+"""Evaluate past decisions: what was earned, what others would have earned, and whether the log can tell."""
 
 from spillover.evaluation.evaluate import evaluate
 from spillover.evaluation.propensity import Estimate, Weighed, weighed

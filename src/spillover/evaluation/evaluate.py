@@ -1,4 +1,4 @@
-"""How good were past decisions? From a table to what others would have earned."""
+"""Evaluate a table of past decisions: read it, draw worlds, and play policies and fixed sets in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,28 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.assessment.finding import count_of, join_names
 from spillover.constraints import Constraint, Unavailable
+from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import best_set, check_feasible
 from spillover.contracts import AnyPolicy, as_policy, require_suits
-from spillover.evaluation.counterfactual import (
+from spillover.evaluation.log import Log, log_of
+from spillover.evaluation.posterior import drawn_worlds
+from spillover.evaluation.propensity import decisions_on, propensities_of, weighed
+from spillover.evaluation.result import Answer, Evaluation, answer_of, course_rounds, in_sign
+from spillover.evaluation.worlds import (
     Counterfactual,
+    Worlds,
     effect_of_each_arm,
     of_best_sets,
     of_decisions,
     of_policy,
 )
-from spillover.evaluation.log import Log, log_of
-from spillover.evaluation.logged_propensity import decisions_on, propensities_of
-from spillover.evaluation.posterior import drawn_worlds
-from spillover.evaluation.propensity import weighed
-from spillover.evaluation.result import Answer, Evaluation, answer_of, course_rounds, in_sign
-from spillover.evaluation.worlds import Worlds
+from spillover.formatting import count_of, join_names
 from spillover.history import History, read_history
 from spillover.policies import Constrained
 from spillover.recommendation.choose import check_budget, recommended_policy
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.policy_by_name import build_policy
-from spillover.set_search import EFFORT, best_set, check_feasible
 from spillover.types import Array, BoolArray
 from spillover.validate import quoted, suggestion
 

@@ -1,27 +1,62 @@
-"""Worlds from the posterior given a log: from own rewards and outcomes, or from outcomes alone."""
+"""Draw worlds from the posterior given a log: from own rewards and outcomes, or from outcomes alone.
+
+Where only outcomes are observed, those of round t are (1, context) coefficients + effects (amounts * s_t) + noise. An
+arm's effects on all outcomes keep their direction, and move together by the factor s_t around 1: when an arm's own
+effect changes, what spills over changes with it. Effects given factors are a regression, factors given effects are a
+Gaussian process; they are drawn in turn (Gibbs sampling), in as many chains as there are draws.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from spillover.evaluation.log import Log
-from spillover.evaluation.own_rewards import OwnRewards, own_rewards
-from spillover.evaluation.regression import (
+from spillover.evaluation.sampling import (
     Chains,
+    Evidence,
     Prior,
-    Sums,
+    Process,
+    drawn_paths,
+    filtered,
     residual_correlation,
     spread_of,
     started,
     sums_of,
     sweep,
 )
-from spillover.evaluation.relative import FLAT, relative_effects
 from spillover.evaluation.worlds import Worlds
 from spillover.types import Array
 
 SWEEPS = 15
 SPREADS = (0.03, 0.1, 0.3, 0.6, 1.2)  # of an arm's effects on others, in units of its effect on its own outcome
-OWN = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what effects of rewards on their own outcomes differ by from 1
+OWN_GAINS = (0.01, 0.03, 0.1, 0.3, 1.0)  # of what effects of rewards on their own outcomes differ by from 1
 HIDDEN = (0.003, 0.03, 0.1, 0.3, 1.0)  # of what deviations of rewards from their means tell about outcomes
+
+# of own rewards
+REWARD_VARIANCES = (1 / 12, 1 / 40, 1 / 160)  # of means, in units of their range; the first is that of a uniform one
+REWARD_HAZARDS = (1e-7, 1e-3, 4e-3, 1.6e-2)  # how often means change, per round; the first is never
+HAZARD_PRIOR = (0.4, 0.2, 0.2, 0.2)
+LEVEL_DEVIATION = 0.5  # prior of the average mean reward, around the middle of the range
+POOLED = 5.0  # rewards that the common noise is worth for an arm
+LEAST_NOISE = 1e-6
+
+# of effects where only outcomes are observed
+STEADY_SWEEPS, MOVING_SWEEPS = 12, 8  # with factors of 1, and with factors that move
+OWN_EFFECTS = (0.03, 0.08, 0.2, 0.5, 1.0)  # on own outcomes, in units of how far the range of effects reaches
+OTHER_EFFECTS = (0.01, 0.03, 0.1, 0.25, 0.6)  # of an arm's effects on others
+CONSTANT = 1e-3  # deviation of a factor that does not move
+FACTOR_DEVIATIONS = (0.25, 0.6)  # of factors that do
+FACTOR_HAZARDS = (1e-3, 4e-3, 1.6e-2)
+UNMOVED = 0.5  # prior probability that nothing moves
+FLAT = 1e-4  # precision of coefficients that may be anything, in units of the outcome's variance
+
+
+class OwnRewards(NamedTuple):
+    """Draws of the means, and their average."""
+
+    paths: Array  # (draws, stretches, arms)
+    average: Array  # (stretches, arms): the average of the draws
+    residuals: tuple[Array, ...]  # of each arm: what its rewards differ by from their averages
 
 
 def drawn_worlds(log: Log, draws: int, seed: int = 0) -> Worlds:
@@ -58,9 +93,8 @@ def from_rewards(log: Log, own: OwnRewards, draws: int, generator: np.random.Gen
     assert log.z is not None
     surprise = log.z - log.amounts * own.average[log.block]
     columns = np.column_stack([log.fixed, log.z, surprise])
-    sums, spread = sums_of(columns, log.y), spread_of(log.y)
-    prior = prior_of(log, spread)
-    chains = settled(sums, prior, log.y, columns, spread, draws, generator)
+    prior = prior_of_gains(log, spread_of(log.y))
+    chains, _ = settled(prior, log.y, columns, draws, SWEEPS, generator)
     first, last = log.fixed.shape[1], log.fixed.shape[1] + len(log.arms)
     found = chains.coefficients
     return Worlds(
@@ -75,18 +109,19 @@ def from_rewards(log: Log, own: OwnRewards, draws: int, generator: np.random.Gen
 
 
 def settled(
-    sums: Sums, prior: Prior, y: Array, columns: Array, spread: Array, draws: int, generator: np.random.Generator
-) -> Chains:
-    """Chains after enough sweeps; residuals of the first half of them tell how outcomes are correlated."""
+    prior: Prior, y: Array, columns: Array, draws: int, sweeps: int, generator: np.random.Generator
+) -> tuple[Chains, Array]:
+    """Chains after some sweeps; residuals of the first half of them tell how outcomes are correlated."""
+    sums, spread = sums_of(columns, y), spread_of(y)
     chains, correlation = started(prior, spread, draws, generator), np.eye(len(spread))
-    for number in range(SWEEPS):
+    for number in range(sweeps):
         chains = sweep(chains, sums, prior, spread, correlation, generator)
-        if number == SWEEPS // 2:
+        if number == sweeps // 2:
             correlation = residual_correlation(y - columns @ chains.coefficients.mean(axis=0).T)
-    return chains
+    return chains, correlation
 
 
-def prior_of(log: Log, spread: Array) -> Prior:
+def prior_of_gains(log: Log, spread: Array) -> Prior:
     """A reward is expected to add itself to the outcome of its arm; each arm has its own scale of effects on others."""
     assert log.z is not None
     n, first = len(log.arms), log.fixed.shape[1]
@@ -100,4 +135,153 @@ def prior_of(log: Log, spread: Array) -> Prior:
     own = np.arange(n)
     mean[own, first + own] = 1.0
     group[own, first + own] = n + 1
-    return Prior(mean, precision, group, unit * np.array([SPREADS] * n + [HIDDEN, OWN]))
+    return Prior(mean, precision, group, unit * np.array([SPREADS] * n + [HIDDEN, OWN_GAINS]))
+
+
+def own_rewards(log: Log, draws: int, generator: np.random.Generator) -> OwnRewards:
+    """Draw paths of the means: how often they change and how far apart they are is learned from all arms together."""
+    low, high = (float(end) for end in log.problem.reward_range)
+    width, z = high - low, log.z
+    assert z is not None
+    units = z / width
+    noise = reward_noise(log, units)
+    matrix, vector = stretch_sums(log, units, noise)
+    cells = [(variance, hazard) for variance in REWARD_VARIANCES for hazard in REWARD_HAZARDS]
+    length = len(log.x) / len(log.starts)
+    process = Process(
+        np.array([[variance] * len(log.arms) for variance, _ in cells]),
+        np.array([[(1.0 - hazard) ** length] * len(log.arms) for _, hazard in cells]),
+    )
+    level, deviation, weight = level_of(matrix, vector, process, (low + high) / 2 / width)
+    weight = weight + np.log(np.tile(HAZARD_PRIOR, len(REWARD_VARIANCES)))
+    share = np.exp(weight - weight.max())
+    chosen = generator.choice(len(cells), draws, p=share / share.sum())
+    levels = level[chosen] + deviation[chosen] * generator.standard_normal(draws)
+    here = Process(process.variance[chosen], process.decay[chosen])
+    evidence = Evidence(matrix, vector - matrix[..., 0] * levels[:, None, None, None])
+    paths = drawn_paths(filtered(evidence, here), here, generator)[..., 0]
+    paths = (np.swapaxes(paths, -1, -2) + levels[:, None, None]) * width
+    average = paths.mean(axis=0)
+    rest = [
+        (z[log.x[:, j], j] / log.amounts[log.x[:, j], j]) - average[log.block[log.x[:, j]], j]
+        for j in range(len(log.arms))
+    ]
+    return OwnRewards(paths, average, tuple(rest))
+
+
+def reward_noise(log: Log, units: Array) -> Array:
+    """The variance of each arm's rewards around their means, from successive ones: slow changes do not count."""
+    squares, counts = np.zeros(len(log.arms)), np.zeros(len(log.arms))
+    for j in range(len(log.arms)):
+        here = log.x[:, j]
+        steps = np.diff(units[here, j] / log.amounts[here, j])
+        squares[j], counts[j] = (steps**2).sum() / 2, len(steps)
+    pooled = squares.sum() / counts.sum() if counts.sum() else LEAST_NOISE
+    return np.asarray(np.maximum((squares + POOLED * pooled) / (counts + POOLED), LEAST_NOISE))
+
+
+def stretch_sums(log: Log, units: Array, noise: Array) -> tuple[Array, Array]:
+    """The evidence of each arm, (arms, stretches, 1, 1) and (arms, stretches, 1)."""
+    precise = np.add.reduceat(log.amounts**2, log.starts, axis=0) / noise
+    vector = np.add.reduceat(log.amounts * units, log.starts, axis=0) / noise
+    return precise.T[..., None, None], vector.T[..., None]
+
+
+def level_of(matrix: Array, vector: Array, process: Process, middle: float) -> tuple[Array, Array, Array]:
+    """The average mean reward of each cell of the grid: mean, deviation, and log evidence of the cell.
+
+    The log likelihood is a parabola in the average, known from three points.
+    """
+    at = []
+    for level in (0.0, 1.0, 2.0):
+        moved = Evidence(matrix, vector - matrix[..., 0] * level)
+        shift = level * vector[..., 0].sum(axis=-1) - 0.5 * level**2 * matrix[..., 0, 0].sum(axis=-1)
+        at.append((filtered(moved, process).likelihood + shift).sum(axis=-1))
+    curve = -(at[2] - 2.0 * at[1] + at[0])
+    slope = at[1] - at[0] + curve / 2
+    precision = curve + LEVEL_DEVIATION**-2
+    level = (slope + middle * LEVEL_DEVIATION**-2) / precision
+    top = at[0] + 0.5 * level**2 * precision - 0.5 * np.log(precision)
+    return level, precision**-0.5, top
+
+
+def relative_effects(log: Log, draws: int, generator: np.random.Generator) -> Worlds:
+    """Draw worlds by alternating between effects and factors."""
+    spread, first = spread_of(log.y), log.fixed.shape[1]
+    prior = prior_of_effects(log, spread)
+    columns = np.column_stack([log.fixed, log.amounts])
+    chains, correlation = settled(prior, log.y, columns, draws, STEADY_SWEEPS, generator)
+    factors = np.ones((draws, len(log.starts), len(log.arms)))
+    process = drawn_process(log, chains, correlation, generator)
+    moving = process.variance > CONSTANT**2
+    for _ in range(MOVING_SWEEPS if moving.any() else 0):
+        told = stretch_evidence(log, chains, correlation)
+        factors = np.where(moving[:, None, None], 1.0 + drawn_paths(filtered(told, process), process, generator), 1.0)
+        moved = np.concatenate([spread_out(log.fixed, draws), log.amounts * factors[:, log.block, :]], axis=-1)
+        chains = sweep(chains, sums_of(moved, log.y), prior, spread, correlation, generator)
+    return Worlds(
+        log=log,
+        effects=chains.coefficients[..., first:],
+        own=factors,
+        fixed=chains.coefficients[..., :first],
+        reward_residuals=(),
+        residuals=residuals_of(log, chains.coefficients, factors),
+        binary=False,
+    )
+
+
+def spread_out(fixed: Array, draws: int) -> Array:
+    return np.broadcast_to(fixed, (draws, *fixed.shape))
+
+
+def residuals_of(log: Log, coefficients: Array, factors: Array) -> Array:
+    """What the average of the draws leaves unexplained."""
+    first = log.fixed.shape[1]
+    effects = np.einsum("kij,ktj->ti", coefficients[..., first:], log.amounts * factors[:, log.block, :])
+    return np.asarray(log.y - log.fixed @ coefficients[..., :first].mean(axis=0).T - effects / len(coefficients))
+
+
+def prior_of_effects(log: Log, spread: Array) -> Prior:
+    """Effects on the arms' own outcomes share a scale; effects on others have one for each arm."""
+    low, high = (float(end) for end in log.problem.reward_range)
+    size, first, n = (high - low) / 2, log.fixed.shape[1], len(log.arms)
+    precision = np.broadcast_to(FLAT / spread[:, None], (len(spread), first + n))
+    group = np.full(precision.shape, -1)
+    group[:, first:] = n if len(spread) < n else np.arange(n)
+    if len(spread) == n:
+        group[np.arange(n), first + np.arange(n)] = n
+    return Prior(np.zeros_like(precision), precision, group, size * np.array([OTHER_EFFECTS] * n + [OWN_EFFECTS]))
+
+
+def stretch_evidence(log: Log, chains: Chains, correlation: Array) -> Evidence:
+    """What the outcomes of each stretch say about the factors, as deviations from 1."""
+    first = log.fixed.shape[1]
+    effects, fixed = chains.coefficients[..., first:], chains.coefficients[..., :first]
+    deviation = np.sqrt(chains.variance)
+    inverse = np.linalg.inv(correlation) / (deviation[..., :, None] * deviation[..., None, :])
+    weighed = inverse @ effects  # (draws, outcomes, arms)
+    together = np.swapaxes(effects, -1, -2) @ weighed
+    products = np.add.reduceat(log.amounts[:, :, None] * log.amounts[:, None, :], log.starts, axis=0)
+    rest = log.y - log.fixed @ np.swapaxes(fixed, -1, -2)
+    vector = np.add.reduceat(log.amounts * (rest @ weighed), log.starts, axis=-2)
+    matrix = together[..., None, :, :] * products
+    return Evidence(matrix, vector - matrix.sum(axis=-1))
+
+
+def possible_processes(log: Log) -> tuple[Process, Array]:
+    """All ways in which factors may move, and their prior probabilities."""
+    length = len(log.x) / len(log.starts)
+    moving = [(deviation**2, (1.0 - hazard) ** length) for deviation in FACTOR_DEVIATIONS for hazard in FACTOR_HAZARDS]
+    pairs = [(CONSTANT**2, 1.0 - 1e-9), *moving]
+    prior = np.array([UNMOVED, *[(1.0 - UNMOVED) / len(moving)] * len(moving)])
+    return Process(*(np.array(values) for values in zip(*pairs, strict=True))), prior
+
+
+def drawn_process(log: Log, chains: Chains, correlation: Array, generator: np.random.Generator) -> Process:
+    """How factors move in each chain, by how probable the log is with the average effects of all chains."""
+    average = Chains(*(values.mean(axis=0, keepdims=True) for values in chains))
+    possible, prior = possible_processes(log)
+    fits = filtered(stretch_evidence(log, average, correlation), possible).likelihood + np.log(prior)
+    share = np.exp(fits - fits.max())
+    chosen = generator.choice(len(share), len(chains.coefficients), p=share / share.sum())
+    return Process(possible.variance[chosen], possible.decay[chosen])

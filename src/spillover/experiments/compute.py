@@ -11,10 +11,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from spillover.contracts import Delay, Environment, World, as_policy, suited
+from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import as_delay
-from spillover.environments.edges import MANY_ARMS
+from spillover.environments.many_arms import MANY_ARMS
 from spillover.experiments.fingerprint import source_digest
-from spillover.hyperparameters import spread_grid
 from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate

@@ -25,7 +25,7 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from spillover import kernels, validate
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 SECONDS_TO_CONNECT = 5.0
 SECONDS_BETWEEN_CHECKS = 2.0  # of how many workers there are

@@ -6,20 +6,24 @@ run for years. `any_size` (on the command line `--any-size`) runs them all the s
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import singledispatch
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from spillover import machine
 from spillover.contracts import Delay, World, as_policy, suited
+from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import ConstantDelay
-from spillover.environments.sizes import WorldSize
+from spillover.environments.constrained import ConstrainedSEM
+from spillover.environments.fixed import FixedSEM
+from spillover.environments.many_arms import MANY_ARMS
+from spillover.environments.synthetic import Instance, SyntheticSEM
 from spillover.experiments.engines import workers_of
 from spillover.foresight import SparseWorld
-from spillover.hyperparameters import spread_grid
 from spillover.rng import Purpose, Rng
+from spillover.simulation import machine
 from spillover.simulation.protocol import play_rounds, problem_for
 from spillover.state import leaves
 from spillover.stretches import Unforeseen, fuses, play_stretches
@@ -43,6 +47,14 @@ HALF = 32  # rounds of a trial that are not timed, because they load kernels, an
 WORTH_A_TRIAL = 20  # trials that the cells of a kind must be as long as
 NO_DELAY = ConstantDelay(0)
 UNITS = (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0))
+
+
+class WorldSize(NamedTuple):
+    """The size of a world."""
+
+    arms: int
+    rounds: int
+    edges: int | None = None  # if they are kept as lists; otherwise there are matrices
 
 
 class Footprint(NamedTuple):
@@ -208,3 +220,31 @@ def time_in_words(seconds: float) -> str:
         if seconds >= 1.5 * length:
             return f"{seconds / length:.0f} {name}"
     return f"{max(seconds, 1.0):.0f} s"
+
+
+@singledispatch
+def world_size(environment: object) -> WorldSize | None:
+    """The size of the worlds of an environment; None if only drawing one tells."""
+    return None
+
+
+@world_size.register
+def _(environment: SyntheticSEM) -> WorldSize:
+    graphs, many = len(environment.graph_changes) + 1, environment.n_arms > MANY_ARMS
+    return WorldSize(environment.n_arms, environment.horizon, graphs * environment.edges if many else None)
+
+
+@world_size.register
+def _(environment: FixedSEM) -> WorldSize:
+    n = environment.n_arms
+    return WorldSize(n, environment.horizon, len(environment.edges.effect) if n > MANY_ARMS else None)
+
+
+@world_size.register
+def _(environment: Instance) -> WorldSize | None:
+    return world_size(environment.of)
+
+
+@world_size.register
+def _(environment: ConstrainedSEM) -> WorldSize | None:
+    return world_size(environment.environment)

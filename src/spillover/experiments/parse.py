@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from spillover import machine, validate
+from spillover import validate
 from spillover.contracts import as_policy, suited
+from spillover.contracts.hyperparameters import value_of
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
-from spillover.environments.sizes import world_size
 from spillover.experiments.experiment import TUNING_SEED, Comparison, Entry, Experiment, Search
-from spillover.experiments.forecast import ANYWAY, MOST_CELLS, Footprint, footprint, refuse_world
+from spillover.experiments.forecast import ANYWAY, MOST_CELLS, Footprint, footprint, refuse_world, world_size
 from spillover.experiments.toml_file import ExperimentError, File, Place, build, make, parameters, parameters_of
+from spillover.files import Excessive, parse_toml, read_toml_text
+from spillover.formatting import printable
 from spillover.graph import GRAPHS
-from spillover.hyperparameters import value_of
 from spillover.policies import POLICIES
-from spillover.printable import printable
 from spillover.rng import Purpose, Rng
+from spillover.simulation import machine
 from spillover.simulation.protocol import problem_for
-from spillover.toml_text import Excessive, parse_toml, read_toml_text
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
 SEARCH = ("name", "title", "seed", "reported", "replications", "worlds", "delays", "policies", "grid")

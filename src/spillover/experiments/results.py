@@ -11,11 +11,11 @@ import numpy as np
 from spillover import validate
 from spillover.experiments.experiment import Experiment
 from spillover.experiments.parse import parse_experiment
-from spillover.extras import needed_for
+from spillover.experiments.store import CellStore, Damaged
 from spillover.files import write_atomically
+from spillover.formatting import Shown, view_of
 from spillover.metrics import RegretCurve
-from spillover.showing import Shown, view_of
-from spillover.store import CellStore, Damaged
+from spillover.registry import needed_for
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Results(Shown):
     1     2  ndc-sem            1
     """
 
-    view = "spillover.views.experiments:ResultsView"
+    view = "spillover.views.simulations:ResultsView"
 
     def __init__(self, experiment: Experiment, store: CellStore, cells: list[dict[str, Any]]) -> None:
         self.experiment = experiment

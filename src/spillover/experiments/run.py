@@ -16,8 +16,8 @@ from spillover.experiments.experiment import Cell, Experiment
 from spillover.experiments.fingerprint import describe
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.results import Results, about_experiment
-from spillover.printable import printable
-from spillover.store import CellStore, Damaged
+from spillover.experiments.store import CellStore, Damaged
+from spillover.formatting import printable
 
 SECONDS_BETWEEN_LOOKS = 0.2  # for cells that another process computes
 SECONDS_WITHOUT_A_WORD = 5.0  # of waiting for them

@@ -11,8 +11,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.environments import FixedSEM, Instance, SyntheticSEM
-from spillover.extras import needed_for
-from spillover.registry import Registry
+from spillover.registry import Registry, needed_for
 from spillover.validate import suggestion
 
 Place: TypeAlias = tuple[str | int, ...]  # keys from the top; a number for an item of [[...]]

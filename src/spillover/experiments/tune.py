@@ -23,12 +23,12 @@ from spillover.experiments.experiment import TUNING_SEED, Block, Place, Search
 from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.experiments.results import csv_bytes
 from spillover.experiments.run import computed, do_nothing
-from spillover.extras import needed_for
+from spillover.experiments.store import CellStore, Damaged
 from spillover.files import write_atomically
+from spillover.formatting import Shown, view_of
 from spillover.measuring import with_progress
 from spillover.metrics import mean_interval
-from spillover.showing import Shown, view_of
-from spillover.store import CellStore, Damaged
+from spillover.registry import needed_for
 from spillover.types import Array
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class Tuned(Shown):
     """The result of a search: final regret of each cell, (cells, replications), in each place."""
 
-    view = "spillover.views.experiments:TunedView"
+    view = "spillover.views.simulations:TunedView"
 
     search: Search
     regret: Mapping[Place, Array]

@@ -1,11 +1,10 @@
 """Figures that are readable in grey and by the colour-blind; each takes `ax=` (or creates one) and returns it."""
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 with needed_for("a figure", "plot"):
-    from spillover.figures.course import course_figure
+    from spillover.figures.comparisons import Difference, Ratio, forest_figure, ratios_figure
     from spillover.figures.decision import decision_figure
-    from spillover.figures.differences import Difference, forest_figure
     from spillover.figures.graph import edges_of, graph_figure, graph_pair
     from spillover.figures.grid import grid_figure
     from spillover.figures.learning import graph_error_figure, ratio_figure, ratio_panels
@@ -18,8 +17,7 @@ with needed_for("a figure", "plot"):
         save_figure,
         save_figures,
     )
-    from spillover.figures.ratios import Ratio, ratios_figure
-    from spillover.figures.regret import delay_figure, regret_figure, regret_panels
+    from spillover.figures.regret import course_figure, delay_figure, regret_figure, regret_panels
     from spillover.figures.style import Style, figure_legend, figure_of, new_axes, new_panels, styles_for
 
 __all__ = [

@@ -17,7 +17,6 @@ from spillover.figures.flows import (
     name_room,
     places_of,
 )
-from spillover.figures.labels import LONG_NAME, NAMED_NODES, as_written, row_names
 from spillover.figures.select_arms import (
     drawn_flows,
     graph_arms,
@@ -27,9 +26,20 @@ from spillover.figures.select_arms import (
     shown_arms,
     strongest_flows,
 )
-from spillover.figures.style import COLORS, HATCHES, figure_legend, figure_of, hide_spines, new_panels
+from spillover.figures.style import (
+    COLORS,
+    HATCHES,
+    LONG_NAME,
+    NAMED_NODES,
+    as_written,
+    figure_legend,
+    figure_of,
+    hide_spines,
+    new_panels,
+    row_names,
+)
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import is_known
+from spillover.reasons.paths import is_known
 
 PARTS = (
     ("on_itself", "effect on itself", COLORS[0], HATCHES[0]),

@@ -12,11 +12,9 @@ from matplotlib.patches import FancyArrowPatch
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 
-from spillover.figures.arrow_routing import Line, Page, best_bend, curves, quadratic, within
-from spillover.figures.labels import LONG_NAME, NAMED_NODES, as_written, short_names
-from spillover.figures.layout import Places, places
+from spillover.figures.layout import Line, Page, Places, best_bend, curves, places, quadratic, within
 from spillover.figures.select_arms import Flow, scale_limit
-from spillover.figures.style import COLORS, figure_of
+from spillover.figures.style import COLORS, LONG_NAME, NAMED_NODES, as_written, figure_of, short_names
 from spillover.reasons import ArmReason
 from spillover.types import Array
 
@@ -37,7 +35,7 @@ OTHERS: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.5", "linewidth":
 
 
 class Drawing(NamedTuple):
-    """What is adjusted after everything else has its place on the page."""
+    """Parts that are adjusted after everything else has its place on the page."""
 
     arrows: dict[Flow, FancyArrowPatch]  # the strongest first
     sizes: dict[int, float]  # of the circles, in square points
@@ -248,7 +246,7 @@ def move_names(ax: Axes, drawing: Drawing) -> None:
 
 
 def touched(box: Bbox, lines: Sequence[Array], heads: Sequence[Bbox]) -> int:
-    """How many arrows a box covers; heads count more."""
+    """Count the arrows that a box covers; heads count more."""
     return sum(bool(within(line, box).any()) for line in lines) + 2 * box.count_overlaps(heads)
 
 

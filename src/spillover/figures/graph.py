@@ -150,7 +150,7 @@ def graph_size(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
 
 
 def input_depth(n: int, edges: Sequence[Edge]) -> float:
-    """Where the inputs start: below all arcs where they have a name, else close to their arm."""
+    """Return where the inputs start: below all arcs where they have a name, else close to their arm."""
     below = max((height(e) for e in edges if e.cause < e.effect), default=0.0)
     return -max(1.15, RADIUS + below + 0.4) if n <= NAMED_INPUTS else -0.85
 
@@ -163,7 +163,7 @@ def extent(n: int, edges: Sequence[Edge]) -> tuple[float, float]:
 
 
 def height(edge: Edge) -> float:
-    """How far an arc rises above its nodes: less than proportionally, or long ones would leave the page."""
+    """Return how far an arc rises above its nodes: less than proportionally, or long ones would leave the page."""
     return float(0.6 * abs(edge.cause - edge.effect) ** 0.75)
 
 

@@ -1,14 +1,17 @@
-"""Heat map of a tuning grid."""
+"""Heat maps of tuning grids."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, Rectangle
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.figures.style import WIDTH, figure_of, new_axes
+from spillover.figures.output import file_stem, save_figures
+from spillover.figures.style import WIDTH, figure_of, new_axes, new_panels
 from spillover.types import Array
 
 ROOM = 45  # characters beside each other in the cells, that can be read
@@ -84,7 +87,7 @@ def mark_best(ax: Axes, row: int, column: int) -> None:
 
 
 def position(values: Any, wanted: float) -> int | None:
-    """Where a value is in a grid; None if it is not."""
+    """Find a value in a grid; None if it is not there."""
     found = np.flatnonzero(np.isclose(np.ravel(values), wanted, rtol=1e-9, atol=0))
     return int(found[0]) if len(found) else None
 
@@ -143,3 +146,46 @@ def fit_labels(ax: Axes, columns: int, rows: int) -> None:
             label.set_visible(k % step == 0)
             if count * 1.5 * needed > inches:
                 label.set_fontsize(SMALL)
+
+
+AXES = ("discount", "exploration")
+PLACES = ["world", "delay", "policy"]
+
+
+def draw_grid(frame: pd.DataFrame, folder: str | Path) -> list[Path]:
+    """One heat map of mean final regret for each world, delay and policy, as PNG, SVG and PDF; none without both axes.
+
+    frame: `Tuned.to_frame()`. Where several cells share discount and exploration, the best one is shown.
+    """
+    written: list[Path] = []
+    for names, table in grid_tables(frame).items():
+        name = file_stem("-".join(["grid", *names]))
+        written += save_figures(figure_of(draw_table(names, table)), Path(folder) / f"{name}.png")
+    return written
+
+
+def grid_panels(frame: pd.DataFrame) -> list[Axes]:
+    """The heat maps of `draw_grid` in one figure, one below the other; none without both axes."""
+    tables = grid_tables(frame)
+    if not tables:
+        return []
+    heights = [grid_height(table.shape[1]) for table in tables.values()]
+    panels = new_panels(len(tables), 1, size=(WIDTH, sum(heights)), gridspec_kw={"height_ratios": heights})
+    return [draw_table(*item, ax=ax) for item, ax in zip(tables.items(), panels, strict=True)]
+
+
+def grid_tables(frame: pd.DataFrame) -> dict[tuple[str, ...], pd.DataFrame]:
+    """Mean final regret by discount and exploration, for each world, delay and policy."""
+    if any(name not in frame or frame[name].nunique() < 2 for name in AXES):
+        return {}
+    return {
+        tuple(map(str, place)): rows.pivot_table(
+            index="discount", columns="exploration", values="final_regret", aggfunc="min"
+        )
+        for place, rows in frame.groupby(PLACES, sort=False)
+    }
+
+
+def draw_table(names: tuple[str, ...], table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    title = "{2} in {0} at delay {1}".format(*names)
+    return grid_figure(table.to_numpy(), table.index.to_numpy(), table.columns.to_numpy(), title=title, ax=ax)

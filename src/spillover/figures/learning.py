@@ -1,4 +1,4 @@
-"""What was learned: the optimality ratio in each stationary period, and the error of the graph over time."""
+"""Figures of learning: the optimality ratio in each stationary period, and the error of the graph over time."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -13,13 +13,13 @@ from spillover import validate
 from spillover.figures.style import (
     WIDTH,
     Style,
+    draw_band,
     figure_legend,
     hide_spines,
     mark_changes,
     new_axes,
     new_panels,
     numbered_style,
-    sparse_markers,
     styles_for,
 )
 from spillover.metrics import mean_interval
@@ -130,19 +130,10 @@ def graph_error_figure(
         mean, low, high = mean_interval(record.graph_error)
         if np.isfinite(mean).any():
             floor = min(floor, np.nanmin(np.where(mean > 0, mean, np.nan)))
-        target.plot(
-            record.rounds,
-            np.where(mean > 0, mean, np.nan),
-            label=f"{record.label}, {name}" if several else name,
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=4.5,
-            markevery=sparse_markers(len(mean), k, len(kept)),
-            linewidth=1.6,
-        )
         # the interval of a small mean may reach below 0, which a log scale cannot show: it is cut near the lowest mean
-        target.fill_between(record.rounds, np.maximum(low, mean / 10), high, color=style.color, alpha=0.18, linewidth=0)
+        shown = np.where(mean > 0, mean, np.nan), np.maximum(low, mean / 10), high
+        label = f"{record.label}, {name}" if several else name
+        draw_band(target, record.rounds, shown, style, label, line=k, lines=len(kept))
     mark_changes(target, kept[0].changes)
     target.set_yscale("log")
     if np.isfinite(floor):

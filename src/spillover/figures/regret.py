@@ -1,25 +1,27 @@
-"""Regret over time, and against the delay."""
+"""Regret over time and against the delay; payoff up to each round."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spillover import validate
-from spillover.figures.labels import as_written
 from spillover.figures.style import (
     WIDTH,
     Style,
+    as_written,
+    draw_band,
     figure_legend,
     hide_spines,
     mark_changes,
     new_axes,
     new_panels,
-    sparse_markers,
+    numbered_style,
     styles_for,
 )
+from spillover.formatting import printable
 from spillover.metrics import HasRegret, mean_interval
 
 if TYPE_CHECKING:
@@ -49,20 +51,8 @@ def regret_figure(
     styles = {**styles_for(curve.policy for curve in curves), **(styles or {})}
     target = ax or new_axes(WIDTH, 3.6)
     for k, curve in enumerate(curves):
-        style = styles[curve.policy]
-        mean, low, high = mean_interval(curve.regret)
-        target.plot(
-            curve.rounds,
-            mean,
-            label=as_written(curve.label),
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=4.5,
-            markevery=sparse_markers(len(mean), k, len(curves)),
-            linewidth=1.6,
-        )
-        target.fill_between(curve.rounds, low, high, color=style.color, alpha=0.18, linewidth=0)
+        found, label = mean_interval(curve.regret), as_written(curve.label)
+        draw_band(target, curve.rounds, found, styles[curve.policy], label, line=k, lines=len(curves))
     mark_changes(target, curves[0].changes)
     top = max(target.dataLim.ymax, 1e-12)
     target.set_xlim(0, max(int(curve.rounds[-1]) for curve in curves))
@@ -176,3 +166,35 @@ def draw_delays(
         linewidth=1.4,
         elinewidth=1.0,
     )
+
+
+TICKS = 4
+
+
+def course_figure(
+    rounds: Sequence[str],
+    earned: Any,
+    lines: Sequence[tuple[str, tuple[Any, Any, Any]]],
+    *,
+    ax: Axes | None = None,
+    title: str = "",
+) -> Axes:
+    """A line for what was earned up to each round, and one with a band for each of `lines`: name, (mean, low, high).
+
+    >>> ax = course_figure(["a", "b"], [1.0, 2.0], [("other", ([1.5, 3.0], [1.0, 2.5], [2.0, 3.5]))])
+    >>> [line.get_label() for line in ax.get_lines()]
+    ['earned', 'other']
+    """
+    validate.require(len(rounds) == len(earned) > 0, "rounds", rounds, "one label for each number that was earned")
+    target = ax or new_axes(WIDTH, 3.2)
+    places = np.arange(len(rounds))
+    target.plot(places, earned, color="black", linewidth=1.6, label="earned")
+    for k, (name, (mean, low, high)) in enumerate(lines):
+        style = numbered_style(k)  # by position: here some policies with the same colour stand side by side
+        target.fill_between(places, low, high, color=style.color, alpha=0.2, linewidth=0)
+        target.plot(places, mean, color=style.color, linestyle=style.linestyle, linewidth=1.6, label=printable(name))
+    shown = np.unique(np.linspace(0, len(rounds) - 1, min(TICKS, len(rounds))).astype(int))
+    target.set_xticks(shown, [printable(rounds[k]) for k in shown])
+    target.set(xlabel="round", ylabel="payoff up to the round", title=title)
+    target.legend(frameon=False)
+    return target

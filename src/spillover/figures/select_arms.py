@@ -1,13 +1,13 @@
-"""Which arms and edges the figure of a decision shows, and its caption on the others."""
+"""Choose the arms and edges of the figure of a decision, and caption those that are left out."""
 
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
 
-from spillover.figures.labels import short_names
+from spillover.figures.style import short_names
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import edge_places, is_known, sizes, values_at
+from spillover.reasons.paths import edge_places, is_known, sizes, values_at
 
 MOST_ARMS = 24  # in each panel
 MOST_SOURCES = 12  # chosen arms in the graph, before the arms that they affect
@@ -113,7 +113,7 @@ def numbers_of(shown: Sequence[ArmReason], nodes: Sequence[ArmReason]) -> dict[i
 
 
 def scale_limit(shown: Sequence[ArmReason]) -> float:
-    """Where the axis ends: infinite or very large scores must not squeeze the others."""
+    """Return where the axis ends: infinite or very large scores must not squeeze the others."""
     sizes = np.array([abs(arm.score) for arm in shown if np.isfinite(arm.score) and arm.score != 0])
     if not len(sizes):
         return 1.0
@@ -123,7 +123,7 @@ def scale_limit(shown: Sequence[ArmReason]) -> float:
 def graph_caption(
     reasons: Reasons, shown: Sequence[ArmReason], nodes: Sequence[ArmReason], drawn: Sequence[Flow]
 ) -> str:
-    """What the graph leaves out, and which of its arms have no bar."""
+    """Say what the graph leaves out, and which of its arms have no bar."""
     if not is_known(reasons.flows):
         return "The paths of the spill-over are not known."
     edges = len(edge_places(reasons.adjacency))
@@ -140,7 +140,7 @@ def graph_caption(
 
 
 def some_chosen(reasons: Reasons, nodes: Sequence[ArmReason]) -> str:
-    """How many of the chosen arms are in the graph, if not all."""
+    """Count the chosen arms in the graph, if not all are."""
     chosen, here = (sum(arm.chosen for arm in arms) for arms in (reasons.arms, nodes))
     return "" if here == chosen else f" ({here} of the {chosen} chosen)"
 

@@ -1,8 +1,9 @@
-"""One style for all figures: a policy has the same colour, line, marker and hatch everywhere."""
+"""One style for all figures: a policy has the same colour, line, marker and hatch everywhere; names stay distinct."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,6 +13,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 
 from spillover.figures.output import figure_bytes
+from spillover.formatting import printable
 from spillover.policies.registry import CLASSES
 
 Dashes = str | tuple[int, tuple[float, ...]]
@@ -19,7 +21,7 @@ WIDTH = 5.0  # inches of a figure: shown 400 pixels wide, as on a phone, its let
 
 
 class Style(NamedTuple):
-    """How a policy is drawn; each of the four distinguishes it from its neighbours, so grey is enough.
+    """The look of a policy; each of the four distinguishes it from its neighbours, so grey is enough.
 
     >>> styles_for(["ndc-sem"])["ndc-sem"].marker
     'o'
@@ -154,9 +156,25 @@ def mark_changes(ax: Axes, changes: Iterable[int]) -> None:
 
 
 def sparse_markers(points: int, line: int, lines: int) -> tuple[int, int]:
-    """Where a line of `points` points has markers: about eight, not at the positions of other lines."""
+    """Place about eight markers on a line of `points` points, not at the positions of other lines."""
     step = max(1, points // 8)
     return (line * step // max(lines, 1)) % step, step
+
+
+def draw_band(ax: Axes, x: Any, curve: Any, style: Style, label: str, *, line: int, lines: int) -> None:
+    """Draw (mean, low, high) as a line with a band; it is the `line`-th of `lines`, whose markers stand apart."""
+    mean, low, high = curve
+    ax.plot(
+        x, mean, label=label, color=style.color, linestyle=style.linestyle, marker=style.marker, markersize=4.5,
+        markevery=sparse_markers(len(mean), line, lines), linewidth=1.6,
+    )  # fmt: skip
+    ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)
+
+
+def draw_grid_lines(ax: Axes, axis: Literal["x", "y"]) -> None:
+    """Draw light grid lines at the ticks of an axis, behind everything else."""
+    ax.grid(axis=axis, color="0.9", linewidth=0.7)
+    ax.set_axisbelow(True)
 
 
 def figure_legend(axes: Sequence[Axes]) -> Legend | None:
@@ -190,3 +208,49 @@ def figure_legend(axes: Sequence[Axes]) -> Legend | None:
         legend.remove()
     figure.set_figheight(figure.get_figheight() + legend.get_window_extent().height / figure.dpi)
     return legend
+
+
+NAMED_NODES = 12  # arms that may have names in the graph; more are numbered
+LONG_NAME = 26  # letters of a name in the graph; with longer names arms are numbered
+
+
+def shorten(name: str, most: int) -> str:
+    """A long name without its middle: similar names often differ at the end."""
+    if len(name) <= most:
+        return name
+    tail = most // 2
+    return f"{name[: most - 1 - tail].rstrip()}…{name[-tail:].lstrip()}"
+
+
+def as_written(text: str) -> str:
+    """Escape dollar signs, which would start a formula, and characters that are not seen."""
+    return "\n".join(printable(line) for line in text.split("\n")).replace("$", r"\$")
+
+
+def row_names(names: Sequence[str]) -> list[str]:
+    """Distinct names for the bars: in two lines for few arms, shortened for many."""
+    if len(names) <= NAMED_NODES:
+        return [textwrap.fill(text, 32) for text in short_names(names, 60)]
+    return short_names(names, 30)
+
+
+def short_names(names: Sequence[str], most: int) -> list[str]:
+    """Distinct short names: where names differ in the middle, the middle is kept rather than the end."""
+    names = [printable(name) for name in names]
+    texts = [shorten(name, most) for name in names]
+    for text in {text for text in texts if texts.count(text) > 1}:
+        alike = [k for k, other in enumerate(texts) if other == text]
+        letters = zip(*(names[k] for k in alike), strict=False)
+        same = sum(1 for _ in takewhile(lambda these: len(set(these)) == 1, letters))
+        for k in alike:
+            texts[k] = keep_around(names[k], same, most)
+    return [text if texts.count(text) == 1 else f"{text} ({k + 1})" for k, text in enumerate(texts)]
+
+
+def keep_around(name: str, place: int, most: int) -> str:
+    """The beginning of a name and the letters around a position in it."""
+    head, room = most // 4, most - most // 4 - 2
+    start = max(place - room // 2, 0)
+    if start <= head:
+        return f"{name[: most - 1].rstrip()}…"
+    return f"{name[:head].rstrip()}…{name[start : start + room].strip()}…"

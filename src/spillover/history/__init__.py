@@ -1,4 +1,4 @@
-"""From a file of past decisions and their outcomes to the next decision."""
+"""Read a file of past decisions and their outcomes, and replay it to a policy."""
 
 from spillover.history.problems import HistoryError
 from spillover.history.read import read_history

@@ -1,4 +1,4 @@
-"""From the cells by round and arm to a history: what is missing is counted and said, rounds to decide are set apart."""
+"""Build a history from the cells by round and arm: count and say what is missing, set rounds to decide apart."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,13 +16,12 @@ from spillover.history.columns import (
     write_item,
 )
 from spillover.history.context import context_of
-from spillover.history.find_columns import TOTAL, parts_of
 from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
 from spillover.history.panel import Panel, build_panel
 from spillover.history.problems import HistoryError
 from spillover.history.record import History
-from spillover.history.synonyms import OUTCOME, ROW_NUMBER, rank
+from spillover.history.synonyms import OUTCOME, ROW_NUMBER, TOTAL, parts_of, rank
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
 

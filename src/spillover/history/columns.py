@@ -1,4 +1,4 @@
-"""What the columns of a table mean: the grammar of `--columns`, groups of columns, and the reading of a whole table.
+"""The meaning of columns: the grammar of `--columns`, groups of columns, and the reading of a whole table.
 
     round=week,arm=store,chosen=promo,outcome=sales,context=price;temp     one row for each round and arm
     round=date,chosen=feat.*,outcome=sales.*,context=price.*               one row for each round

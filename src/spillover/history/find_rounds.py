@@ -1,4 +1,4 @@
-"""Which columns are the rounds and the arms: by their names, by their content, and by what makes rows distinct."""
+"""Find the columns of rounds and arms: by their names, by their content, and by what makes rows distinct."""
 
 import re
 from collections.abc import Sequence

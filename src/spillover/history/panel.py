@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover.history.candidates import arm_key
 from spillover.history.cells import MISSING, YES_OR_NO, Unclear, is_empty, quote_cell
 from spillover.history.columns import (
     Item,
     Reading,
 )
-from spillover.history.find_columns import arm_key
 from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.frame import Column, Frame
 from spillover.history.plain_form import check_spelling, repeated

@@ -73,6 +73,12 @@ class History:
         known = np.isfinite(self.y) | (self.observes == "payoff")
         return np.asarray(np.any(self.x & known, axis=0, where=self.arrived[:, None]))
 
+    @cached_property
+    def extremes(self) -> Range:
+        """The smallest and the largest z where arms were chosen, 0 included."""
+        known = self.x & self.arrived[:, None] & np.isfinite(self.z)
+        return float(self.z.min(where=known, initial=0.0)), float(self.z.max(where=known, initial=0.0))
+
     @property
     def nothing_chosen(self) -> bool:
         """Whether some rounds have outcomes, but no arm was chosen in any of them."""
@@ -125,7 +131,7 @@ def default_range(history: History) -> Range | None:
     """The range that counts as declared if none is: 0 to 1 where the rewards of the table allow it."""
     if history.observes != "both":
         return None
-    low, high = flipped(extremes(history)) if history.minimise else extremes(history)
+    low, high = flipped(history.extremes) if history.minimise else history.extremes
     return UNIT if UNIT[0] <= low and high <= UNIT[1] else None
 
 
@@ -134,15 +140,9 @@ def flipped(pair: Range) -> Range:
     return -pair[1], -pair[0]
 
 
-def extremes(history: History) -> Range:
-    """The smallest and the largest z where arms were chosen, 0 included."""
-    known = history.x & history.arrived[:, None] & np.isfinite(history.z)
-    return float(history.z.min(where=known, initial=0.0)), float(history.z.max(where=known, initial=0.0))
-
-
 def range_of_rewards(history: History) -> Range:
     """The range of z where arms were chosen, and 0."""
-    low, high = extremes(history)
+    low, high = history.extremes
     if high - low < NARROWEST_RANGE:
         return UNIT
     more = WIDER * (high - low)
@@ -171,14 +171,13 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     Without a baseline y is a linear function of z: the intercept of a regression of y on z is 0 for every arm.
     """
     known = np.flatnonzero(arrived)[-max(FEWEST_ROUNDS, ROUNDS_FOR_EACH_ARM * x.shape[1]) :]
-    nothing = known[~x[known].any(axis=1)]
-    if len(nothing) and bool((y[nothing] != 0.0).any()):
+    if bool(y[known[~x[known].any(axis=1)]].any()):
         return True
-    count = len(known)
-    used = np.flatnonzero((z[known] != 0.0).any(axis=0))
-    if count <= len(used) + 1 or not len(used):
+    z, y, count = z[known], y[known], len(known)
+    used = z[:, (z != 0.0).any(axis=0)]
+    if count <= used.shape[1] + 1 or not used.shape[1]:
         return False
-    design = np.column_stack([np.ones(count), z[np.ix_(known, used)]])
+    design = np.concatenate([np.ones((count, 1)), used], axis=1)
     design /= np.sqrt((design**2).sum(axis=0))
     gram = design.T @ design
     try:
@@ -187,16 +186,14 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
         return False
     if root.diagonal().min() < SINGULAR:  # such as rewards of constant sum: the intercept cannot be told
         return False
-    from scipy.linalg import cho_solve  # imported here, because live decisions do not need SciPy
-
-    factors = cho_solve((root, True), np.eye(len(gram), 1)[:, 0])
-    intercepts = np.abs(design @ factors @ y[known]) / np.sqrt(count)
-    doubtful = np.flatnonzero(intercepts > EXACT * np.abs(y[known]).max(axis=0, initial=0.0))
-    if not len(doubtful):
+    factors = np.linalg.solve(gram, np.eye(len(gram), 1)[:, 0])
+    intercepts = np.abs(design @ factors @ y) / np.sqrt(count)
+    doubtful = intercepts > EXACT * np.abs(y).max(axis=0)
+    if not doubtful.any():
         return False
-    outcomes = y[np.ix_(known, doubtful)]
-    residual = outcomes - design @ cho_solve((root, True), design.T @ outcomes)
-    variance = (residual**2).sum(axis=0) / max(count - len(used) - 1, 1)
+    outcomes = y[:, doubtful]
+    residual = outcomes - design @ np.linalg.solve(gram, design.T @ outcomes)
+    variance = (residual**2).sum(axis=0) / max(count - used.shape[1] - 1, 1)
     return bool((intercepts[doubtful] > SURE * np.sqrt(factors[0] / count * variance)).any())
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
+from spillover.constraints.exact import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
+from spillover.learner_input import Details
 from spillover.live import Learner
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
-from spillover.reports import Details
 from spillover.rng import Purpose
-from spillover.set_search import EFFORT
 from spillover.state import copy_state, leaves
 from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 
@@ -106,7 +106,7 @@ def power_of_two(least: int) -> int:
 class Checkpoint(NamedTuple):
     """What is known after the first `done` rounds."""
 
-    setting: Any  # policy, problem and seed
+    asked: Any  # see `Start`
     way: tuple[int, ...]  # see `Schedule.way_to`
     done: int
     state: State
@@ -115,22 +115,29 @@ class Checkpoint(NamedTuple):
     bytes: int = 0  # of the state
 
 
+class Start(NamedTuple):
+    """A learner before the first round; it is not to be updated."""
+
+    asked: Any  # policy, problem, seed and further options
+    learner: Learner
+    has_memo: bool  # whether its choices do
+
+
 @dataclass
 class Checkpoints:
     """The checkpoints of one history that grows; whoever changes a round of it calls `forget`."""
 
     kept: list[Checkpoint] = field(default_factory=list)
+    start: Start | None = None  # of the last replay
 
     def forget(self, first: int = 0) -> None:
         """Round number `first` (from 0 on) or a later one has changed."""
         self.kept = [checkpoint for checkpoint in self.kept if checkpoint.done <= first]
 
-    def latest(self, setting: Any, schedule: Schedule) -> Checkpoint | None:
-        """The last checkpoint that a replay by this schedule passes; its state may be rewritten."""
-        fitting = [c for c in self.kept if c.setting == setting and schedule.way_to(c.done) == c.way]
-        if not fitting:
-            return None
-        found = max(fitting, key=lambda checkpoint: checkpoint.done)
+    def latest(self, start: Checkpoint, schedule: Schedule) -> Checkpoint:
+        """The last checkpoint that a replay by this schedule passes, or its start; its state may be rewritten."""
+        fitting = [c for c in self.kept if c.asked == start.asked and schedule.way_to(c.done) == c.way]
+        found = max(fitting, key=lambda checkpoint: checkpoint.done, default=start)
         return found._replace(state=copy_state(found.state), waiting=dict(found.waiting), details=dict(found.details))
 
     def wanted(self, schedule: Schedule, done: int) -> set[int]:
@@ -153,8 +160,8 @@ class Checkpoints:
             details=dict(checkpoint.details),
             bytes=sum(leaf.nbytes for leaf in leaves(checkpoint.state).values()),
         )
-        same = [c for c in self.kept if c.setting == own.setting and (c.done, c.way) != (own.done, own.way)]
-        others = [c for c in self.kept if c.setting != own.setting]
+        same = [c for c in self.kept if c.asked == own.asked and (c.done, c.way) != (own.done, own.way)]
+        others = [c for c in self.kept if c.asked != own.asked]
         self.kept = [*others[-1:], *thinned(sorted([*same, own], key=lambda c: c.done))]
 
     @property
@@ -217,20 +224,19 @@ def replay_history(
     validate.require(not given_policy.randomised, "policy", given_policy, accepted)
     context = standard_context(history)
     problem = problem_of(history, budget, reward_range, overall_range, context)
-    learner = Learner(policy, problem, seed=seed, **given)
-    player, state, rng = learner.policy, learner.state, learner.rng
+    if context is not None or history.dose is not None:  # both are scaled by all rounds
+        checkpoints = None
+    start = started(given_policy, problem, seed, given, context, checkpoints)
+    player, rng = start.learner.policy, start.learner.rng
     accepted = "one that learns from amounts, as the table has doses"
     validate.require(history.dose is None or player.accepts_doses, "policy", player, accepted)
     arrived = learnable_rounds(history, player.accepts_missing)
-    if context is not None:
-        state = player.observe(state, context.values[0])
-    memo = player.select(state, rng.at(Purpose.CHOICE, 1)).memo
-    schedule = schedule_of(player, memo is not None, arrived)
-    done, wanted, setting = 0, set[int](), (player, problem.in_full(), seed)
-    if checkpoints is not None and context is None and history.dose is None:  # both are scaled by all rounds
-        if (known := checkpoints.latest(setting, schedule)) is not None:
-            done, state, learner.waiting, learner.details = known.done, known.state, known.waiting, known.details
-        wanted = checkpoints.wanted(schedule, done)
+    schedule = schedule_of(player, start.has_memo, arrived)
+    known, wanted = Checkpoint(start.asked, (), 0, start.learner.state, {}, {}), set[int]()
+    if checkpoints is not None:
+        known = checkpoints.latest(known, schedule)
+        wanted = checkpoints.wanted(schedule, known.done)
+    done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
     first, accepts = done, player.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
     for stop, judged, solved, brief in schedule.batches(done):
@@ -247,12 +253,34 @@ def replay_history(
             progress(stop)
         done = stop
         if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
-            checkpoints.keep(Checkpoint(setting, way, stop, state, learner.waiting, learner.details))
+            checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
     learner.state = state
     learner.rounds = done
     if context is not None:
         learner.observe(context.following)
     return learner
+
+
+def started(
+    policy: Policy,
+    problem: Problem,
+    seed: int,
+    given: dict[str, Any],
+    context: StandardContext | None,
+    checkpoints: Checkpoints | None,
+) -> Start:
+    """A learner before the first round: that of the replay before, if the same was asked for."""
+    asked = (policy, problem.in_full(), seed, given)
+    if checkpoints is not None and checkpoints.start is not None and checkpoints.start.asked == asked:
+        return checkpoints.start
+    learner = Learner(policy, problem, seed=seed, **given)
+    if context is not None:
+        learner.state = learner.policy.observe(learner.state, context.values[0])
+    choice = learner.policy.select(learner.state, learner.rng.at(Purpose.CHOICE, 1))
+    found = Start(asked, learner, choice.memo is not None)
+    if checkpoints is not None:
+        checkpoints.start = found
+    return found
 
 
 def problem_of(

@@ -1,6 +1,6 @@
 """The service over HTTP: strict requests, problem details, tokens, live changes, metrics."""
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 with needed_for("the service", "serve"):
     from spillover.http.app import create_app

@@ -1,9 +1,10 @@
 """Answers as JSON, written in the thread that made them."""
 
-import json
 from typing import Any
 
 from fastapi import Response
+
+from spillover.service.canonical import json_text
 
 
 class Json(Response):
@@ -12,4 +13,4 @@ class Json(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json_text(content).encode()

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
-from fastapi import Depends, Header, Path, Request
+from fastapi import Depends, Header, Path, Request, Response
 
 from spillover.http.access import Caller
 from spillover.http.addresses import is_loopback
@@ -19,6 +20,7 @@ from spillover.http.server_settings import ServerSettings
 from spillover.http.tokens import TokenFile
 from spillover.service import Receipt, Service
 from spillover.service.entry import Entry
+from spillover.service.one_thread import one_thread
 from spillover.service.warming import warm_up
 from spillover.service.watcher import Watcher
 
@@ -43,13 +45,14 @@ class Door:
 
     def begin(self) -> None:
         """Prepare what belongs to an event loop, inside it, and what decisions need, in a thread."""
-        self.stopped = threading.Event()
+        self.stopped, self.threads = threading.Event(), ExitStack()
         self.warming = threading.Thread(target=self.warm_up, name="spillover-warm-up", daemon=True)
         self.warming.start()
         self.readers, self.lookouts = CapacityLimiter(self.settings.readers), CapacityLimiter(1)
         self.listeners.begin(asyncio.get_running_loop())
 
     def warm_up(self) -> None:
+        self.threads.enter_context(one_thread())  # all along: each change of it takes as long as a part of a decision
         try:
             warm_up(self.stopped, self.say)
         except Exception:
@@ -63,6 +66,7 @@ class Door:
         self.stopped.set()
         self.listeners.stop()
         self.warming.join()
+        self.threads.close()
 
 
 class DoorWatcher(Watcher):
@@ -72,7 +76,7 @@ class DoorWatcher(Watcher):
         self.door = door
 
     def recorded(self, entry: Entry) -> None:
-        self.door.metrics.appended.labels(entry.event.kind).inc()
+        self.door.metrics.appended.labels(entry.content["kind"]).inc()
         self.door.listeners.changed(entry.stream, entry.seq)
 
     def folded(self, entries: int, seconds: float) -> None:
@@ -96,10 +100,10 @@ class Call:
         """The arguments of all calls that record something."""
         return {"key": self.key, "author": self.caller.name}
 
-    def receipt(self, receipt: Receipt, extra: Mapping[str, Any] | None = None) -> Json:
+    def receipt(self, receipt: Receipt, **extra: Any) -> Response:
         """The answer to a request that recorded something; 200 if it had been recorded before."""
-        content = receipt.entry.to_dict() | {"again": receipt.again} | dict(extra or {})
-        return Json(content, 200 if receipt.again else 201)
+        text = receipt.entry.to_json({"again": receipt.again, **extra})
+        return Response(text, 200 if receipt.again else 201, media_type=Json.media_type)
 
 
 KeyHeader = Annotated[

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spillover.http.addresses import LOCAL_NAMES, host_name, is_address, is_loopback
@@ -33,8 +33,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",  # unless a route says otherwise
 }
-FRESH = "no-store"  # unless a route says otherwise
 
 
 class Guard:
@@ -42,7 +42,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
         self.app, self.settings = app, settings
-        self.headers = HEADERS | dict(settings.extra_headers)
+        headers = HEADERS | dict(settings.extra_headers)
+        self.headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -66,10 +67,8 @@ class Guard:
     def with_headers(self, send: Send) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self.headers.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", FRESH)
+                given = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(pair for pair in self.headers if pair[0] not in given)]
             await send(message)
 
         return sending

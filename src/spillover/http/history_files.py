@@ -11,7 +11,6 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from spillover.history.columns import read_columns
-from spillover.http.answer import Json
 from spillover.http.door import Call, Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, GuardedRoute, again, guarded_router
 from spillover.http.models import Policy, ReceiptModel
@@ -53,7 +52,7 @@ async def import_file(
     doses: Annotated[bool, Query(description="Decisions are amounts.")] = False,
     dates: Literal["day-first", "month-first"] | None = None,
     decimal: Literal["point", "comma"] | None = None,
-) -> Json:
+) -> Response:
     """Begin a stream with the rounds of a file (CSV, Parquet, Excel), as `spillover next` reads it: the body."""
     ending = next((known for known in ENDINGS if filename.lower().endswith(known)), None)
     if ending is None:
@@ -84,7 +83,9 @@ async def receive_file(request: Request, path: Path) -> None:
             await run_in_threadpool(file.write, piece)
 
 
-def begin(call: Call, stream: str, path: Path, settings: dict[str, Any], name: str, reading: dict[str, Any]) -> Json:
+def begin(
+    call: Call, stream: str, path: Path, settings: dict[str, Any], name: str, reading: dict[str, Any]
+) -> Response:
     with naming("columns"):
         reading["columns"] = None if reading["columns"] is None else read_columns(reading["columns"])
     receipt = call.service.import_history(stream, path, settings, source=name, **call.recorded_by, **reading)

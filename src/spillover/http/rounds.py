@@ -1,5 +1,9 @@
 """Routes that record what happens: decide, execute, report, correct, expire."""
 
+from collections import Counter
+
+from fastapi import Response
+
 from spillover.http.answer import Json
 from spillover.http.door import StreamName, Writing
 from spillover.http.guarded_route import WritingRoute, again, guarded_router
@@ -21,20 +25,20 @@ router = guarded_router(WritingRoute, "rounds")
 @router.post(
     "/streams/{stream}/decisions", response_model=DecisionModel, status_code=201, responses=again(DecisionModel)
 )
-def decide(call: Writing, stream: StreamName, body: Ask) -> Json:
+def decide(call: Writing, stream: StreamName, body: Ask) -> Response:
     """The decision of a round: made once; whoever asks again gets the same one."""
     decision = call.service.decide(
         stream, body.round, unavailable=body.unavailable, context=body.context, **call.recorded_by
     )
     event = decision.event
     receipt = Receipt(entry=decision.entry, again=decision.again)
-    return call.receipt(receipt, {"round": event.round, "chosen": list(event.chosen)})
+    return call.receipt(receipt, round=event.round, chosen=event.chosen)
 
 
 @router.post(
     "/streams/{stream}/executions", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def execute(call: Writing, stream: StreamName, body: Execution) -> Json:
+def execute(call: Writing, stream: StreamName, body: Execution) -> Response:
     """Say what was done in a round; with the next revision, correct what was said."""
     receipt = call.service.execute(
         stream,
@@ -56,15 +60,15 @@ def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
     outcomes = [Outcome(round=item.round, arm=item.arm, z=item.z, y=item.y) for item in body.outcomes]
     found = call.service.report(stream, outcomes, **call.recorded_by)
     seq = None if found.entry is None else found.entry.seq
-    for status in found.statuses:
-        call.door.metrics.outcomes.labels(status.status).inc()
+    for status, count in Counter(status.status for status in found.statuses).items():
+        call.door.metrics.outcomes.labels(status).inc(count)
     return Json({"seq": seq, "again": found.again, "statuses": [status.to_dict() for status in found.statuses]})
 
 
 @router.post(
     "/streams/{stream}/corrections", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def correct(call: Writing, stream: StreamName, body: Correction) -> Json:
+def correct(call: Writing, stream: StreamName, body: Correction) -> Response:
     """Correct an outcome that was reported; null withdraws a value."""
     values = body.values.model_dump(exclude_unset=True)
     receipt = call.service.correct(
@@ -76,6 +80,6 @@ def correct(call: Writing, stream: StreamName, body: Correction) -> Json:
 @router.post(
     "/streams/{stream}/expirations", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def expire(call: Writing, stream: StreamName, body: Expiration) -> Json:
+def expire(call: Writing, stream: StreamName, body: Expiration) -> Response:
     """Say that nothing more of a round will arrive."""
     return call.receipt(call.service.expire(stream, body.round, reason=body.reason, **call.recorded_by))

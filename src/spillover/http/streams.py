@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Response
 
 from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
@@ -39,14 +39,14 @@ def list_streams(
 
 
 @admin.post("/streams", response_model=ReceiptModel, status_code=201, responses=CREATED)
-def create_stream(call: Writing, body: NewStream) -> Json:
+def create_stream(call: Writing, body: NewStream) -> Response:
     """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
     settings = body.settings.model_dump(exclude_unset=True)
     return call.receipt(call.service.create_stream(body.name, settings, **call.recorded_by))
 
 
 @admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel))
-def change_settings(call: Writing, stream: StreamName, body: SettingsChange) -> Json:
+def change_settings(call: Writing, stream: StreamName, body: SettingsChange) -> Response:
     """Decide differently from now on; fields that are not given stay as they are."""
     changes = body.model_dump(exclude_unset=True, exclude={"read_at"})
     return call.receipt(call.service.change_settings(stream, changes, read_at=body.read_at, **call.recorded_by))

@@ -12,8 +12,7 @@ from spillover import kernels, validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
 from spillover.environments import SyntheticSEM
-from spillover.extras import needed_for
-from spillover.interop.exchange import (
+from spillover.interop.agents import (
     Arrival,
     Observation,
     arrival_of,
@@ -24,6 +23,7 @@ from spillover.interop.exchange import (
 )
 from spillover.mailbox import FeedbackQueue
 from spillover.measuring import scorer
+from spillover.registry import needed_for
 from spillover.rng import Purpose, Rng
 from spillover.simulation.protocol import known_context, require_scored
 from spillover.simulation.replications import require_environment

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover import validate
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:

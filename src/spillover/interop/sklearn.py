@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.extras import needed_for
+from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.graph import GraphLearner, PayoffWeights, as_graph_learner
-from spillover.hyperparameters import hyperparameters, with_values
 from spillover.policies.intervals import around
+from spillover.registry import needed_for
 from spillover.tabular import in_columns, names_of
 from spillover.types import Array, Problem
 
@@ -141,11 +141,11 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         return float(super().score(X, self.outcomes_like(X, y), sample_weight))
 
     def to_networkx(self, *, threshold: float = 0.0) -> Any:
-        """The graph as a `networkx.DiGraph`; see `spillover.networks.to_networkx`.
+        """The graph as a `networkx.DiGraph`; see `spillover.tabular.to_networkx`.
 
         threshold: edges up to this size are left out; posterior means of "k-class" are never quite 0.
         """
-        from spillover.networks import to_networkx
+        from spillover.tabular import to_networkx
 
         check_is_fitted(self)
         accepted = "fitted to an outcome for each arm: the payoff does not identify the graph"

@@ -7,10 +7,11 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import check_constraints
+from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import best_set, check_effort, check_feasible, searched_set
 from spillover.contracts import Policy, as_policy, require_explains
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
-from spillover.set_search import EFFORT, best_set, check_effort, check_feasible, searched_set
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, IntArray, Problem, State
 
 RESAMPLES = 100  # at most so many redraws to estimate a probability, which is therefore at least 1%

@@ -6,9 +6,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.core import Lesson, Turn, choose_top, later, uniform
+from spillover.core import Lesson, Turn, uniform
 from spillover.kernels.laws import fill_betas
-from spillover.kernels.scaled import amounts_above_low, rank, unit_or_one
+from spillover.kernels.scaled import amounts_above_low, unit_or_one
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.rng import Rng
@@ -55,6 +55,7 @@ class CTS(ScaledCorePolicy):
 
     compiled = True
     allocates = False
+    draws_index = True
 
     @property
     def needs_overall_range(self) -> bool:
@@ -80,12 +81,6 @@ class CTS(ScaledCorePolicy):
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         fill_betas(s.successes, s.failures, turn.key, turn.call, turn.round, turn.purpose, found)
-
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        scores = turn.lines[0]
-        fill_betas(s.successes, s.failures, turn.key, turn.call, turn.round, turn.purpose, scores)
-        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, later(turn), x)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         rewards, observed = turn.lines[0], lesson.z if self.knows_graph else lesson.y

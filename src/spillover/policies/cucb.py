@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.core import Lesson, Turn, choose_top, inner
-from spillover.hyperparameters import check_grid
+from spillover.contracts.hyperparameters import check_grid
+from spillover.core import Lesson, Turn
 from spillover.kernels.averages import add_rewards, upper_bounds
-from spillover.kernels.scaled import amounts_above_low, rank
+from spillover.kernels.scaled import amounts_above_low
 from spillover.kernels.scaled import unit_or_one as unit_of
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import scaled_explanation
@@ -99,13 +99,11 @@ class CUCB(Discounted, ScaledCorePolicy):
         )
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
-        fill_index(self, s, found)
-
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        scores = turn.lines[0]
-        fill_index(self, s, scores)
-        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, turn, x)
+        known, clock = s.averages, self.discount * s.clock + 1.0
+        upper_bounds(
+            known.sums, known.counts, known.stamps, s.rounds, clock, self.log_discount, WIDTH, unit_of(s.scale.unit),
+            CAP, 1.0, self.growths, found,
+        )  # fmt: skip
 
     def note_play(self, s: Any, x: Any) -> None:
         s.clock = self.discount * s.clock + 1.0
@@ -121,16 +119,6 @@ class CUCB(Discounted, ScaledCorePolicy):
 
     def explain(self, state: CUCBState, rng: Rng) -> Explanation:
         return explain_cucb(state, self.indices(state, rng), self.knows_graph, discount=self.discount)
-
-
-@inner
-def fill_index(p: Any, s: Any, found: Any) -> None:
-    """min(1, mean + sqrt(3 ln t / (2 T_i))), or 1 if never observed."""
-    known, clock = s.averages, p.discount * s.clock + 1.0
-    upper_bounds(
-        known.sums, known.counts, known.stamps, s.rounds, clock, p.log_discount, WIDTH, unit_of(s.scale.unit), CAP,
-        1.0, p.growths, found,
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

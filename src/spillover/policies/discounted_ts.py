@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
-from spillover.hyperparameters import check_grid
+from spillover.contracts.hyperparameters import check_grid
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.graph_policy import (
     GraphPolicy,

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.edges import refuse_infinite_weights
-from spillover.hyperparameters import check_grid
 from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
 from spillover.policies.initialisation import START, STARTS, follow_plan, start_plan, starting
 from spillover.policies.pending import NoPulls
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.state import repeat_in_place
 from spillover.types import (
     Amount,

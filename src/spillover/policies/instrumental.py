@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, Policy, methods_of, unchanged
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
@@ -39,7 +40,6 @@ from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, SHAR
 from spillover.policies.switching_outcomes import fading
 from spillover.policies.switching_state import SHARES
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
 HAZARDS = np.array([HAZARD, IDLE_HAZARD])

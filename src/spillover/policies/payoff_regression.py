@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import Policy
 from spillover.policies.intervals import around
 from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT
 from spillover.policies.switching_outcomes import fading
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.types import (
     Amount,
     Array,

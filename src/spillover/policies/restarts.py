@@ -6,8 +6,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner, later
-from spillover.hyperparameters import check_grid
 from spillover.kernels.averages import add_rewards, grown_bounds
 from spillover.kernels.detection import force_arm, note_and_test
 from spillover.kernels.scaled import amounts_above_low, rank

@@ -4,14 +4,17 @@ They learn from the overall rewards y of the chosen arms. With `knows_graph` the
 instead and rank arms by weight times index, which separates the contribution of the graph from that of the index.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
-from spillover.core import CorePolicy
+from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
+from spillover.kernels.scaled import rank
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
 
 
@@ -41,7 +44,33 @@ class ScaledPolicy(Policy):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledCorePolicy(ScaledPolicy, CorePolicy):
-    """The same, written for one learner."""
+    """The same, written for one learner: it chooses the arms with the highest `index`, or weight times index."""
+
+    draws_index: ClassVar[bool] = False  # whether `index` draws random numbers: further ones break ties then
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        raise NotImplementedError("made of the index, see choice_by")
+
+    @property
+    def functions(self) -> Functions:
+        found = super().functions
+        if found.decide is not ScaledCorePolicy.decide or found.fill_index is None:
+            return found
+        return found._replace(decide=choice_by(found.fill_index, self.draws_index))
+
+
+@lru_cache
+def choice_by(index: Callable[..., None], drawn: bool) -> Callable[..., None]:
+    """Make the decision of a policy from its index."""
+    fill_index = inner(index)
+
+    def decide(self: Any, s: Any, turn: Turn, x: Any) -> None:
+        scores = turn.lines[0]
+        fill_index(self, s, turn, scores)
+        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
+        choose_top(scores, s.budget, later(turn) if drawn else turn, x)
+
+    return decide
 
 
 class Scale(NamedTuple):

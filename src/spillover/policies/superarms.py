@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.core.use import Use
-from spillover.hyperparameters import check_grid
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import graph_free_explanation

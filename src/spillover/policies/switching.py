@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts.hyperparameters import check_grid
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import MANY_ARMS, GraphErrors
-from spillover.hyperparameters import check_grid
 from spillover.policies.dates import dated
 from spillover.policies.graph_policy import GraphPolicy, scores
 from spillover.policies.intervals import intervals
@@ -45,7 +46,6 @@ from spillover.policies.switching_state import (
     observations,
 )
 from spillover.rng import Rng
-from spillover.set_search import top_arms
 from spillover.state import map_leaves, repeat_in_place
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
 
@@ -296,11 +296,14 @@ class SwitchingSEM(GraphPolicy):
     def signals(self, state: SwitchingState) -> dict[str, Any]:
         found: dict[str, Any] = {
             "latest": state.belief.seen,
-            "changes_seen": state.belief.detected[..., 0],
+            "changes_seen": self.changes_seen(state),
             "drifts": state.drift.probability[..., 0],
         }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
         return found | gram_signal(self.graph.gram(state.graph)) | of_graph
+
+    def changes_seen(self, state: SwitchingState) -> Any:
+        return state.belief.detected[..., 0]
 
     def graph_errors(self, state: SwitchingState, weights: Array) -> GraphErrors | None:
         """The errors of the graph; where weights are shrunk towards their prior, by so much more."""

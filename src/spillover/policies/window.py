@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.core import Lesson, Turn, choose_top, inner
+from spillover.core import Lesson, Turn
 from spillover.kernels.averages import grown_bounds
-from spillover.kernels.scaled import amounts_above_low, rank
+from spillover.kernels.scaled import amounts_above_low
 from spillover.kernels.scaled import unit_or_one as unit_of
 from spillover.policies.averages import mean_of
 from spillover.policies.cucb import CAP, WIDTH
@@ -96,13 +96,9 @@ class SlidingWindowCUCB(ScaledCorePolicy):
         )
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
-        fill_index(self, s, found)
-
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        scores = turn.lines[0]
-        fill_index(self, s, scores)
-        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, turn, x)
+        found[:] = 1.0  # the bonus does not grow
+        clock, unit = float(min(s.rounds + 1, self.window)), unit_of(s.scale.unit)
+        grown_bounds(s.sums, s.counts, clock, WIDTH, unit, CAP, 1.0, found)
 
     def note_play(self, s: Any, x: Any) -> None:
         """Forget the round that has left the window."""
@@ -139,11 +135,3 @@ class SlidingWindowCUCB(ScaledCorePolicy):
             clock=np.minimum(state.rounds, self.window),
             index=self.indices(state, rng),
         )
-
-
-@inner
-def fill_index(p: Any, s: Any, found: Any) -> None:
-    """min(1, mean + sqrt(3 ln(min(t, window)) / (2 T_i))) over the window, or 1 if not observed in it."""
-    found[:] = 1.0  # the bonus does not grow
-    clock, unit = float(min(s.rounds + 1, p.window)), unit_of(s.scale.unit)
-    grown_bounds(s.sums, s.counts, clock, WIDTH, unit, CAP, 1.0, found)

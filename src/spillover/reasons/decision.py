@@ -10,12 +10,10 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, compile_rows
 from spillover.contracts import EXPECTED_EFFECT
+from spillover.formatting import Interval, Shown, interval_of, view_of
 from spillover.reasons import render
-from spillover.reasons.edges import between, expected_flows, followed_arms
 from spillover.reasons.health import EFFORT_HINT, Pending, Signal, health, unproved
-from spillover.reasons.intervals import Interval, interval_of
-from spillover.reasons.paths import Network, Ways, all_arms, solvable, ways_of
-from spillover.showing import Shown, view_of
+from spillover.reasons.paths import Network, Ways, all_arms, between, expected_flows, followed_arms, solvable, ways_of
 from spillover.types import Array, BoolArray, Explanation, IntArray
 
 if TYPE_CHECKING:
@@ -99,7 +97,7 @@ class Reasons(Shown):
     ['web', 'radio']
     """
 
-    view = "spillover.views.learners:ReasonsView"
+    view = "spillover.views.decisions:ReasonsView"
 
     arms: tuple[ArmReason, ...]  # in the order of their positions
     swaps: tuple[Swap, ...]  # the ones with the largest change, best first
@@ -126,7 +124,7 @@ class Reasons(Shown):
         >>> list(learner.reasons().to_networkx())
         ['tv', 'radio']
         """
-        from spillover.networks import to_networkx
+        from spillover.tabular import to_networkx
 
         return to_networkx(self.adjacency, [arm.arm for arm in self.arms], threshold=threshold)
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spillover.extras import needed_for
-from spillover.printable import join_lines, printable
-from spillover.reasons.edges import edge_places, is_known
-from spillover.reasons.intervals import Interval, decimals_for, format_estimate, interval_of, round_to
+from spillover.formatting import Interval, decimals_for, format_estimate, interval_of, join_lines, printable, round_to
+from spillover.reasons.paths import edge_places, is_known
+from spillover.registry import needed_for
 from spillover.validate import quoted
 
 if TYPE_CHECKING:

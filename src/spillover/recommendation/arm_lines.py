@@ -3,7 +3,7 @@
 import numpy as np
 
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.edges import has_effects, reached
+from spillover.reasons.paths import has_effects, reached
 from spillover.reasons.render import format_number, format_part, is_visible
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.result import Recommendation

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from spillover.printable import printable
+from spillover.formatting import Interval, decimals_for, format_estimate, printable, round_to
 from spillover.reasons import ArmReason
-from spillover.reasons.intervals import Interval, decimals_for, format_estimate, round_to
 from spillover.reasons.render import shown_interval
 from spillover.recommendation.arm_lines import cancels, main_target, worth_a_word
 from spillover.recommendation.arms import ArmAnswer

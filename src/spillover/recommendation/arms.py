@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from spillover.assessment import Assessment
+from spillover.formatting import Interval
 from spillover.reasons import ArmReason, Reasons
-from spillover.reasons.intervals import Interval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.assessment import Assessment
-from spillover.assessment.finding import NOTE, WARNING, Finding
+from spillover.assessment.findings import NOTE, WARNING, Finding
+from spillover.formatting import Interval, interval_of, short_number
 from spillover.reasons import Reasons
-from spillover.reasons.edges import is_dense
-from spillover.reasons.intervals import Interval, interval_of, short_number
-from spillover.reasons.paths import solvable
+from spillover.reasons.paths import is_dense, solvable
 from spillover.recommendation.clarity import IN_AN_INTERVAL
 from spillover.types import Array
 from spillover.validate import quoted

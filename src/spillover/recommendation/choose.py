@@ -8,6 +8,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
+from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import check_feasible
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
@@ -19,11 +21,11 @@ from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.greedy import by_knowledge, known_arms
 from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
-from spillover.set_search import EFFORT, check_feasible
 from spillover.types import BoolArray, Explanation
 
 RECOMMENDED = "switching-sem"
 REGRESSION = "a regression"  # the name of what tables without own rewards are answered by
+SWITCHING = SwitchingSEM()
 NOISE = 0.1  # of what a payoff is assumed to vary by at first: with 1, intervals of short tables are twice too wide
 
 
@@ -63,7 +65,7 @@ def recommended_policy(history: History, facts: Facts | None = None) -> tuple[st
         return "payoff-regression", PayoffRegression(context_on=moves, noise=NOISE)
     if history.observes == "overall" or (history.observes == "both" and history.context is not None):
         return "instrumental-sem", InstrumentalSEM(signed=True, context_on=moves)
-    return RECOMMENDED, SwitchingSEM()
+    return RECOMMENDED, SWITCHING
 
 
 def learn(
@@ -89,7 +91,7 @@ def learn(
     )
     if policy is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy is used.unconstrained
+    suited = learner.policy == used.unconstrained  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 
@@ -174,9 +176,9 @@ def choose(
 
 def check_budget(budget: int | None, history: History) -> int:
     """The budget, if there are that many arms; a missing one is asked for, with the numbers chosen so far."""
-    sizes = history.x.sum(axis=1)
     arms = len(history.arms)
     if budget is None:
+        sizes = history.x.sum(axis=1)
         so_far = str(sizes.max()) if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
         raise ValueError(
             f"budget is missing: say how many of the {arms} arms to choose at most, with --budget NUMBER "

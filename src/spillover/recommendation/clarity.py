@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from spillover.assessment import Assessment
-from spillover.assessment.finding import count_of, join_names
 from spillover.constraints import Constraint
+from spillover.constraints.search import best_set
+from spillover.formatting import count_of, join_names
 from spillover.reasons import Reasons
-from spillover.set_search import best_set
 from spillover.types import Array, BoolArray, Explanation
 
 MOST_LOST = 0.25  # of what the best arms would bring: a choice that loses more is wrong

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spillover.assessment import Assessment
-from spillover.reasons.intervals import decimals_for, round_to, short_number
+from spillover.formatting import decimals_for, round_to, short_number
 from spillover.reasons.render import align_columns
 
 SHOWN = 16  # arms

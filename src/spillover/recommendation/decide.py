@@ -8,13 +8,14 @@ import numpy as np
 
 from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
+from spillover.constraints.exact import EFFORT
 from spillover.contracts import AnyPolicy, as_policy
+from spillover.formatting import short_number
 from spillover.history import History, read_history
 from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
 from spillover.live import Learner
 from spillover.policies import find_policy
-from spillover.reasons.intervals import short_number
 from spillover.recommendation.arms import arm_answers
 from spillover.recommendation.cautions import cautions
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
@@ -23,7 +24,6 @@ from spillover.recommendation.estimates import is_relative
 from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.units import different_units
-from spillover.set_search import EFFORT
 from spillover.validate import quoted
 
 LISTED_DOSES = 6
@@ -168,7 +168,7 @@ def decide(
 
 def changes_seen(learner: Learner) -> int | None:
     """How many changes of the world the policy has noticed."""
-    found = learner.policy.signals(learner.state).get("changes_seen")
+    found = learner.policy.changes_seen(learner.state)
     return None if found is None else int(np.max(found))
 
 

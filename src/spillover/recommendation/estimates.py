@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.assessment.finding import FINE, WARNING, Finding, count_of, join_names
+from spillover.assessment.findings import FINE, WARNING, Finding
+from spillover.formatting import count_of, join_names, short_number
 from spillover.history import History
 from spillover.history.record import standard_context
-from spillover.reasons.intervals import short_number
 from spillover.regression import Effects, estimate_effects
 from spillover.types import Array, BoolArray, Explanation
 

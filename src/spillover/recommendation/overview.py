@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from spillover.assessment.finding import FINE, NOTE, WARNING, count_of
+from spillover.assessment.findings import FINE, NOTE, WARNING
+from spillover.formatting import count_of, join_lines, printable
 from spillover.history import History
 from spillover.history.read import name_of
-from spillover.printable import join_lines, printable
 from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
 

@@ -6,10 +6,10 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from spillover.contracts import Policy, as_policy
+from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.experiments.toml_file import origin_of
-from spillover.hyperparameters import hyperparameters, with_values
+from spillover.files import Excessive, parse_toml
 from spillover.policies import POLICIES, find_policy
-from spillover.toml_text import Excessive, parse_toml
 from spillover.validate import suggestion
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 from spillover import validate
 from spillover.constraints import Constraint
+from spillover.constraints.exact import EFFORT, MOST_EFFORT
+from spillover.constraints.search import check_effort
 from spillover.contracts import Policy
 from spillover.history import History
 from spillover.history.replay import Checkpoints
@@ -12,7 +14,6 @@ from spillover.recommendation.choose import RECOMMENDED, Chosen, Learned, choose
 from spillover.recommendation.decide import decide
 from spillover.recommendation.policy_by_name import build_policy
 from spillover.recommendation.result import Recommendation
-from spillover.set_search import EFFORT, MOST_EFFORT, check_effort
 from spillover.types import Explanation
 
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough

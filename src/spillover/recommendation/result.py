@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover.assessment import Assessment, Finding
-from spillover.assessment.finding import FINE
+from spillover.assessment.findings import FINE
 from spillover.constraints import Constraint
-from spillover.extras import needed_for
+from spillover.formatting import Shown
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.recommendation.arms import ArmAnswer
 from spillover.recommendation.constraints_in_words import describe_constraints
 from spillover.recommendation.trial import Trial
-from spillover.showing import Shown
+from spillover.registry import needed_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ class Recommendation(Shown):
     (['a'], 4)
     """
 
-    view = "spillover.views.answers:RecommendationView"
+    view = "spillover.views.decisions:RecommendationView"
 
     source: str  # the name of the file; "" for a table in memory
     policy: str

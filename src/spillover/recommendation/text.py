@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from spillover.assessment.finding import count_of, join_names
-from spillover.printable import join_lines, printable
+from spillover.constraints.search import best_set
+from spillover.formatting import count_of, decimals_for, join_lines, join_names, printable, round_to, short_number
 from spillover.reasons import ArmReason
 from spillover.reasons.health import join_rounds
-from spillover.reasons.intervals import decimals_for, round_to, short_number
 from spillover.reasons.render import format_number, is_visible, reason_lines, shown_interval
 from spillover.recommendation.arm_lines import arm_sentence
 from spillover.recommendation.arm_table import arm_table, estimated, has_bonus
 from spillover.recommendation.data_table import data_lines
 from spillover.recommendation.result import Recommendation
-from spillover.set_search import best_set
 from spillover.validate import quoted
 
 LISTED_ARMS = 5  # in a line

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from spillover.assessment.data import MOST_ARMS
-from spillover.assessment.finding import WARNING, Finding
+from spillover.assessment.findings import WARNING, Finding
 from spillover.history import History
-from spillover.reasons.units import unit_factor, unit_sentence
+from spillover.reasons.health import unit_factor, unit_sentence
 from spillover.types import Array
 
 FEWEST_FREE = 10  # degrees of freedom

@@ -1,6 +1,6 @@
 """Figures, tables and pages from stored results; nothing is simulated here."""
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 
 with needed_for("a report", "research"):
     from spillover.figures import (

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.experiments import Record
+from spillover.formatting import format_value
 from spillover.metrics import Interval
-from spillover.number_format import format_value
 from spillover.report.tables import paired_difference
 from spillover.types import Array
 
@@ -87,7 +87,7 @@ SINGULARS = {FAILS: "does not", OPEN: "is not decided", DEPENDS: DEPENDS, UNCHEC
 
 
 def verdict_counts(verdicts: Sequence[str]) -> str:
-    """How many claims hold.
+    """Count the claims that hold.
 
     >>> verdict_counts([HOLDS, HOLDS, FAILS, OPEN, DEPENDS])
     '2 of 5 claims hold, 1 does not, 1 is not decided, 1 depends on the measure'
@@ -100,7 +100,7 @@ def verdict_counts(verdicts: Sequence[str]) -> str:
 
 
 def tally(claims: Sequence[Claim], conditions: tuple[str, str] = CONDITIONS) -> str:
-    """How many claims hold on one instance, of those that are about one, and how many over many worlds.
+    """Count the claims that hold on one instance, of those that are about one, and those that hold over many worlds.
 
     >>> tally([Claim("", "", "", HOLDS, one=FAILS), Claim("", "", "", HOLDS)])
     'on one instance, as in the paper, 0 of 1 claim hold, 1 does not; over many worlds, 2 of 2 claims hold'
@@ -111,7 +111,7 @@ def tally(claims: Sequence[Claim], conditions: tuple[str, str] = CONDITIONS) -> 
 
 
 def claims_body(claims: Sequence[Claim], names: tuple[str, str] = NAMES) -> str:
-    """How many claims hold, how that is decided, and the table."""
+    """Write how many claims hold, how that is decided, and the table."""
     found = tally(claims)
     return (
         f"<p>{found[0].upper()}{found[1:]}. Each claim has one row, judged under the conditions of its source; "
@@ -157,7 +157,7 @@ def agreeing(claim: Claim) -> tuple[int, int]:
 
 
 def robustness(claim: Claim) -> str:
-    """In how many of the rows below a claim the verdict is the same."""
+    """Count the rows below a claim with the same verdict."""
     same, others = agreeing(claim)
     if not others or claim.verdict in (DEPENDS, UNCHECKABLE):
         return ""

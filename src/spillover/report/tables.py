@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from spillover import validate
-from spillover.figures.differences import Difference
-from spillover.html_columns import html_columns
-from spillover.hyperparameters import value_of
+from spillover.contracts.hyperparameters import value_of
+from spillover.figures.comparisons import Difference
+from spillover.formatting import column_texts, format_span, format_value, html_columns
 from spillover.metrics import Interval, mean_interval
-from spillover.number_format import column_texts, format_span, format_value
 from spillover.types import Array
 
 if TYPE_CHECKING:

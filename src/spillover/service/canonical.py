@@ -4,6 +4,8 @@ import hashlib
 import json
 from typing import Any
 
+PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys, without spaces, NaN or infinities.
@@ -11,7 +13,16 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": 1.5, "a": [None, "é"]})
     '{"a":[null,"é"],"b":1.5}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(value, sort_keys=True, **PLAIN)
+
+
+def json_text(value: Any) -> str:
+    """The same with keys in the order in which they are given.
+
+    >>> json_text({"b": 1.5, "a": [None, "é"]})
+    '{"b":1.5,"a":[null,"é"]}'
+    """
+    return json.dumps(value, **PLAIN)
 
 
 def digest(content: str | bytes) -> str:

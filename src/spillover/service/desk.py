@@ -78,6 +78,7 @@ class Desk:
         self.watcher = Watcher()
         self.sheets: OrderedDict[str, Sheet] = OrderedDict()
         self.learned: OrderedDict[str, int] = OrderedDict()  # bytes that each stream has learned, the latest last
+        self.learned_bytes = 0  # in all
         self.lock = threading.Lock()
 
     def sheet(self, stream: str) -> Sheet:
@@ -87,7 +88,7 @@ class Desk:
             if found is None:
                 found = self.sheets[stream] = Sheet(Ledger(stream))
                 while len(self.sheets) > self.keep:
-                    self.learned.pop(self.sheets.popitem(last=False)[0], None)
+                    self.let_go(self.sheets.popitem(last=False)[0])
             self.sheets.move_to_end(stream)
             return found
 
@@ -130,14 +131,18 @@ class Desk:
     def note_learned(self, stream: str, sheet: Sheet) -> None:
         """A stream has learned; if all have learned too much, those that learned longest ago let go of it."""
         with self.lock:
+            self.let_go(stream)
             self.learned[stream] = sheet.learning.bytes
-            self.learned.move_to_end(stream)
-            total = sum(self.learned.values())
-            while total > LEARNED_BYTES and len(self.learned) > 1:
-                oldest, size = self.learned.popitem(last=False)
-                total -= size
+            self.learned_bytes += self.learned[stream]
+            while self.learned_bytes > LEARNED_BYTES and len(self.learned) > 1:
+                oldest = next(iter(self.learned))
+                self.let_go(oldest)
                 if oldest in self.sheets:
                     self.sheets[oldest].learning = Learning()
+
+    def let_go(self, stream: str) -> None:
+        """What a stream has learned is no longer counted."""
+        self.learned_bytes -= self.learned.pop(stream, 0)
 
     def forget(self, stream: str | None = None) -> None:
         """Let go of a stream, or of all of them."""
@@ -145,9 +150,10 @@ class Desk:
             if stream is None:
                 self.sheets.clear()
                 self.learned.clear()
+                self.learned_bytes = 0
             else:
                 self.sheets.pop(stream, None)
-                self.learned.pop(stream, None)
+                self.let_go(stream)
 
     def ledger_at(self, stream: str, at: int | None) -> Ledger:
         """A ledger of its own, as of an entry (by default the last one): a copy of the one in memory if it is the last.

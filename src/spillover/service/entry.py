@@ -1,10 +1,12 @@
 """An entry of the log: an event with its place, its key, its time, its author, and the hash of the entry before it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from spillover.service.canonical import canonical_json, digest
+from spillover.service.canonical import canonical_json, digest, json_text
 from spillover.service.events import KINDS, Event
 
 START = "0" * 64  # stands for the entry before the first
@@ -42,16 +44,15 @@ class Entry:
     digest: str
     attachment: bytes = b""
 
-    @property
+    @cached_property
     def content(self) -> dict[str, Any]:
-        """All fields, as plain values."""
+        """All fields, as plain values; not to be changed."""
         content: dict[str, Any] = json.loads(self.text)
         return content
 
-    @property
+    @cached_property
     def event(self) -> Event:
-        content = self.content
-        return KINDS[content["kind"]].from_dict(content["event"])
+        return KINDS[self.content["kind"]].from_dict(self.content["event"])
 
     @property
     def request(self) -> str:
@@ -68,6 +69,10 @@ class Entry:
     def to_dict(self) -> dict[str, Any]:
         """For an answer: the stored fields and the entry's own hash."""
         return self.content | {"digest": self.digest}
+
+    def to_json(self, extra: Mapping[str, Any]) -> str:
+        """`to_dict` with further fields, as JSON: what is stored is JSON already."""
+        return f"{self.text[:-1]},{json_text({'digest': self.digest, **extra})[1:]}"
 
 
 def sealed(head: Head, draft: Draft) -> Entry:

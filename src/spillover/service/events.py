@@ -166,7 +166,9 @@ KINDS: dict[str, type[Event]] = {
 
 
 def plain(value: Any) -> Any:
-    """Tuples as lists, as JSON has them."""
+    """A copy with tuples as lists, as JSON has them."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from spillover.extras import needed_for
+from spillover.registry import needed_for
 from spillover.service.log import EventLog
 from spillover.service.sqlite_log import SqliteLog
 

@@ -128,8 +128,10 @@ def take_items(ledger: Ledger, items: Sequence[Outcome]) -> tuple[tuple[Status, 
         else:
             known = [(name, outcome[name]) for name in ("z", "y") if outcome[name] is not None]
             flags = [look(name, outcome["round"], outcome["arm"], value) for name, value in known]
-            status = replace(status, flag="; ".join(filter(None, flags)))
-            recorded.append(outcome | {"item": place} | ({"flag": status.flag} if status.flag else {}))
+            outcome["item"] = place
+            if flag := "; ".join(filter(None, flags)):
+                status, outcome["flag"] = replace(status, flag=flag), flag
+            recorded.append(outcome)
         statuses.append(status)
     event = OutcomesReported(outcomes=tuple(recorded), refused=tuple(refused)) if recorded else None
     return tuple(statuses), event

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from spillover.constraints import Constraint, parse
+from spillover.constraints.search import check_feasible
 from spillover.history.context import BUILT_IN
 from spillover.history.record import natural_order
 from spillover.kernels import LARGEST_OUTCOME
@@ -15,7 +16,6 @@ from spillover.policies import InstrumentalSEM, SwitchingSEM
 from spillover.recommendation.question import Question, search_effort
 from spillover.service.canonical import digest_of
 from spillover.service.errors import naming, require
-from spillover.set_search import check_feasible
 from spillover.types import Problem
 
 OBSERVES = ("both", "own", "overall", "payoff")

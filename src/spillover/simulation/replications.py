@@ -9,12 +9,12 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, suited
+from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import as_delay
 from spillover.foresight import SparseWorld
-from spillover.hyperparameters import spread_grid
-from spillover.machine import cores, shares, side_by_side
 from spillover.measuring import measure
 from spillover.rng import Purpose, Rng
+from spillover.simulation.machine import cores, shares, side_by_side
 from spillover.simulation.protocol import play_rounds, problem_for, require_scored
 from spillover.simulation.run import Run
 from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches

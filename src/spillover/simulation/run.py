@@ -7,10 +7,10 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import as_policy
-from spillover.extras import needed_for
-from spillover.hyperparameters import grid_settings
+from spillover.contracts.hyperparameters import grid_settings
+from spillover.formatting import Shown, view_of
 from spillover.metrics import Interval, RegretCurve, mean_interval
-from spillover.showing import Shown, view_of
+from spillover.registry import needed_for
 from spillover.types import Array, IntArray
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Run(Shown):
     Run(NDCSEM, 3 replications x 200 rounds, delay 5, final regret 66.5 [−56.3, 189.3])
     """
 
-    view = "spillover.views.runs:RunView"
+    view = "spillover.views.simulations:RunView"
 
     policy: Any
     environment: Any

@@ -10,8 +10,7 @@ fixed seeds, so the result of a check is reproducible.
 >>> check_delay(sp.GeometricDelay(mean=3))
 """
 
-from spillover.testing.delays import check_delay
-from spillover.testing.environments import check_environment
+from spillover.testing.environments import check_delay, check_environment
 from spillover.testing.graphs import check_graph_learner
 from spillover.testing.policies import check_policy
 

@@ -5,25 +5,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.contracts import Environment
+from spillover.contracts.hyperparameters import value_of, with_values
 from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import GraphLearner
 from spillover.graph.edges import impossible_edges
-from spillover.hyperparameters import value_of, with_values
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
-from spillover.testing.order import CATCH_UP_AGREEMENT, GRAPH_AGREEMENT, disagreement
+from spillover.testing.invariance import CATCH_UP_AGREEMENT, GRAPH_AGREEMENT, disagreement
 from spillover.testing.policies import state_form
-from spillover.testing.shared import (
+from spillover.testing.trial import (
     Arrays,
     demand,
     demand_equal,
     demand_frozen,
+    problem_arrays,
     random_sets,
     rows_of,
     run_checks,
     snapshot,
 )
-from spillover.testing.wrappers import problem_arrays
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
 LEARNERS = 6

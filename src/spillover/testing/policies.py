@@ -7,28 +7,36 @@ from typing import Any
 import numpy as np
 
 from spillover.contracts import AnyPolicy, Environment, FourFunctions, Policy, as_policy
+from spillover.contracts.hyperparameters import value_of, with_values
 from spillover.delays import ArmDelays, ConstantDelay, LossyDelay, UniformDelay
 from spillover.environments import FixedSEM, SyntheticSEM
-from spillover.hyperparameters import value_of, with_values
 from spillover.policies import Uniform
 from spillover.rng import Purpose
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
-from spillover.testing.order import check_catch_up, check_order
-from spillover.testing.shared import demand, demand_equal, demand_frozen, rows_of, run_checks, snapshot
-from spillover.testing.stretches import check_stretches
+from spillover.testing.invariance import check_catch_up, check_order, check_stretches, check_units
 from spillover.testing.trial import (
     SCATTERED,
+    Explained,
+    Feasible,
     LoggedDelay,
+    Overridden,
+    Pure,
+    ReloadedArrays,
+    ReloadedJSON,
     Trial,
+    demand,
+    demand_equal,
+    demand_frozen,
     demand_same_run,
+    rows_of,
     run_around,
     run_arrays,
+    run_checks,
+    snapshot,
     start_trial,
     steps,
 )
-from spillover.testing.units import check_units
-from spillover.testing.wrappers import Explained, Feasible, Overridden, Pure, ReloadedArrays, ReloadedJSON
 from spillover.types import Batch, State
 
 DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)

@@ -3,7 +3,7 @@
 `docs/theory.md` goes through the proof: its assumptions, which steps hold, and how informative the bound is.
 """
 
-from spillover.theory.bound import RegretBound, regret_bound
+from spillover.theory.bound import RegretBound, forgetting_time, regret_bound, settled_rounds
 from spillover.theory.constants import Gaps, WorldConstants, decision_gaps, largest_delay, longest_path, world_constants
 from spillover.theory.lemma import (
     LemmaSides,
@@ -14,7 +14,6 @@ from spillover.theory.lemma import (
     realised_delays,
     record_run,
 )
-from spillover.theory.terms import forgetting_time, settled_rounds
 
 __all__ = [
     "Gaps",

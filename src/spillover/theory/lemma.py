@@ -11,7 +11,7 @@ from spillover.contracts import Policy
 from spillover.delays import as_delay
 from spillover.environments.world import SEMWorld
 from spillover.rng import Purpose, Rng
-from spillover.theory.terms import BETWEEN, ceiling, from_log
+from spillover.theory.bound import BETWEEN, ceiling, from_log
 from spillover.types import Array, BoolArray, IntArray, State
 
 

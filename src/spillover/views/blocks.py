@@ -6,8 +6,7 @@ Every text is escaped here, so a name may hold anything.
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
-from spillover.html_columns import html_columns
-from spillover.printable import clipped, printable
+from spillover.formatting import clipped, html_columns, printable
 
 MOST_ROWS = 12
 LONGEST_CELL = 60  # characters

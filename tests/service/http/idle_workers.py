@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from spillover.cli.workers import run_workers
+from spillover.cli.server_processes import run_workers
 from tests.waiting import HANG
 
 

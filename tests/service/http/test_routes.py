@@ -18,6 +18,18 @@ def test_a_stream_is_created_once(http) -> None:
     problem(http.post("/v1/streams", json=other), 409, "name = 'once'")
 
 
+def test_a_receipt_is_the_entry_as_the_log_has_it(http) -> None:
+    arms = ['"quoted"', "back\\slash", "Öl"]
+    stream = begin(http, arms=arms, budget=1)
+    decision = http.post(f"{stream}/decisions", json={"round": 1}).json()
+    execution = http.post(f"{stream}/executions", json={"round": 1}).json()
+    created, *entries = http.get(f"{stream}/events").json()["events"]
+    chosen = entries[0]["event"]["chosen"]
+    assert decision == entries[0] | {"again": False, "round": "1", "chosen": chosen}
+    assert execution == entries[1] | {"again": False}
+    assert set(chosen) <= set(created["event"]["settings"]["arms"]) == set(arms)
+
+
 def test_streams_are_listed_in_pages(http) -> None:
     names = [begin(http).removeprefix("/v1/streams/") for _ in range(3)]
     found, after = [], ""

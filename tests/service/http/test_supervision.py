@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spillover.cli.embedded_postgres import embedded
-from spillover.cli.workers import PREFIX, remove_leftovers
+from spillover.cli.server_processes import PREFIX, embedded, remove_leftovers
 from spillover.client import Client
 from tests.cli.calls import outside
 from tests.service.http.processes import ServerProcess

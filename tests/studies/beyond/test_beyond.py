@@ -10,11 +10,11 @@ from spillover import figures
 from spillover.experiments import parse_experiment, run_experiment
 from spillover.metrics import Interval
 from spillover.studies import load_experiment, write_report
-from spillover.studies.beyond import claims as beyond_claims
-from spillover.studies.beyond import families as beyond
-from spillover.studies.beyond.conclusions import few_worlds
-from spillover.studies.beyond.numbers import NUMBERS
-from spillover.studies.beyond.sweeps import (
+from spillover_studies.beyond import claims as beyond_claims
+from spillover_studies.beyond import settings as beyond
+from spillover_studies.beyond.claims import few_worlds
+from spillover_studies.beyond.numbers import NUMBERS
+from spillover_studies.beyond.settings import (
     ARM_DELAYS,
     DENSITY,
     FOR_ANOTHER,
@@ -33,7 +33,7 @@ def small():
     """The shipped file with short worlds, few replications and shorter delays under the same names."""
     text = load_experiment("beyond").text
     text = re.sub(r"^(horizon = .*|changes = \[\d.*)\n", "", text, flags=re.MULTILINE)
-    worlds = r'kind = "(synthetic|spillover.studies.beyond.units:SyntheticInUnits)"\n'
+    worlds = r'kind = "(synthetic|spillover_studies.beyond.variants:SyntheticInUnits)"\n'
     text = re.sub(worlds, r'kind = "\1"\nhorizon = 60\nchanges = [20, 40]\n', text)
     text = text.replace("n_arms = 50", "n_arms = 20").replace("changes = [20, 40]\nchanges = []", "changes = []")
     text = re.sub(r"replications = (\d+)", lambda found: f"replications = {3 if found[1] == '25' else 2}", text)

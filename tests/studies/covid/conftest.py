@@ -2,8 +2,8 @@
 
 import pytest
 
-from spillover.studies.covid import CovidPlan, run_study
-from spillover.studies.covid.outbreak import simulated_outbreak
+from spillover_studies.covid import CovidPlan, run_study
+from spillover_studies.covid.outbreak import simulated_outbreak
 
 
 @pytest.fixture(scope="package")

@@ -9,26 +9,28 @@ import pytest
 
 from spillover.metrics import Interval
 from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN, UNCHECKABLE
-from spillover.studies.covid import LITERAL, SEMI, clustered_interval
-from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, run_name
-from spillover.studies.covid.report.claims import covid_claims
-from spillover.studies.covid.report.document import findings
-from spillover.studies.covid.report.measures import (
+from spillover_studies.covid import LITERAL, SEMI, clustered_interval
+from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, run_name
+from spillover_studies.covid.play import ONE_RUN
+from spillover_studies.covid.report.claims import covid_claims
+from spillover_studies.covid.report.document import findings
+from spillover_studies.covid.report.graph_rules import specific_a_day, star_effect
+from spillover_studies.covid.report.measures import (
     all_single_ranks,
     detected,
     gain,
     graph_share,
+    half_verdict,
+    in_most_runs,
+    level_verdict,
     median_run,
     more_or_fewer,
     only_after,
     single_winners,
 )
-from spillover.studies.covid.report.penalty import specific_a_day, star_effect
-from spillover.studies.covid.report.sections import by_region
-from spillover.studies.covid.report.summary import conclusion, in_short
-from spillover.studies.covid.report.verdicts import half_verdict, in_most_runs, level_verdict
-from spillover.studies.covid.scores import top_regions, weights_of
-from spillover.studies.covid.tuning import ONE_RUN
+from spillover_studies.covid.report.page import conclusion, in_short
+from spillover_studies.covid.report.sections import by_region
+from spillover_studies.covid.scores import top_regions, weights_of
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from spillover.studies.covid import CovidPlan, run_study, validation_days
-from spillover.studies.covid.numbers import NUMBERS
-from spillover.studies.covid.plan import PICTURE_SEED, SEED_ROOM
-from spillover.studies.covid.record import covid_italy
-from spillover.studies.covid.report.checks import recovery
+from spillover_studies.covid import CovidPlan, run_study, validation_days
+from spillover_studies.covid.numbers import NUMBERS
+from spillover_studies.covid.plan import PICTURE_SEED, SEED_ROOM
+from spillover_studies.covid.record import covid_italy
+from spillover_studies.covid.report.measures import recovery
 from tests.record import NEEDS_RECORD
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "covid.md"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from spillover import Rng
-from spillover.studies.covid.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
-from spillover.studies.covid.record import REGIONS
-from spillover.studies.covid.worlds import fit_unmasked, prepare, spectral_radius, trailing_mean
+from spillover_studies.covid.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
+from spillover_studies.covid.record import REGIONS
+from spillover_studies.covid.worlds import fit_unmasked, prepare, spectral_radius, trailing_mean
 from tests.support import sparse
 
 OFF_DIAGONAL = ~np.eye(21, dtype=bool)

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spillover.studies.covid import record as datasets
-from spillover.studies.covid.record import DENSITY_WINDOW, REGIONS, STUDY_WINDOW, MissingData, covid_italy, parse_record
+from spillover_studies.covid import record as datasets
+from spillover_studies.covid.record import DENSITY_WINDOW, REGIONS, STUDY_WINDOW, MissingData, covid_italy, parse_record
 from tests.record import NEEDS_RECORD
 
 FIRST = "dpc-covid19-ita-regioni-20200413.csv"

@@ -14,19 +14,19 @@ from matplotlib.patches import Circle
 from matplotlib.text import Text
 
 from spillover import figures
-from spillover.figures.arrow_routing import Page, curves, distances
+from spillover.figures.layout import Page, curves, distances
 from spillover.metrics import Interval
-from spillover.studies.covid import LITERAL, CovidPlan, clustered_interval
-from spillover.studies.covid import report as covid
-from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
-from spillover.studies.covid.record import MissingData
-from spillover.studies.covid.report.checks import recovery
-from spillover.studies.covid.report.map import RADIUS, frame_of, places
-from spillover.studies.covid.report.measures import contribution_table, format_ci, overlaps, reward_table
-from spillover.studies.covid.report.selection import CHOSEN, FORCED, STARTING
-from spillover.studies.covid.study import plan_for
-from spillover.studies.study import Request
+from spillover.study import Request
+from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval
+from spillover_studies.covid import report as covid
+from spillover_studies.covid.outbreak import simulated_outbreak
+from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
+from spillover_studies.covid.record import MissingData
+from spillover_studies.covid.report.figures import CHOSEN, FORCED, STARTING
+from spillover_studies.covid.report.measures import format_ci, overlaps, recovery
+from spillover_studies.covid.report.schematic import RADIUS, frame_of, places
+from spillover_studies.covid.report.tables import contribution_table, reward_table
+from spillover_studies.covid.study import plan_for
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
 
@@ -201,9 +201,10 @@ def drawn(kind: str):
     return makers[kind]()
 
 
-@pytest.mark.parametrize(
-    "kind", ["days", "runs", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules"]
-)
+KINDS = ("days", "runs", "panels", "gain", "selection", "error", "prediction", "recorded", "schematic", "rules")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_overlaps_or_leaves_the_page(kind) -> None:
     assert faults(figures.figure_of(drawn(kind))) == []
 
@@ -245,18 +246,7 @@ def figures_color(collection) -> str:
 
 def test_every_figure_is_narrow_enough_for_a_small_screen(study) -> None:
     """At most 6.2 inches wide with letters of at least 8 points: 7 pixels and more on a screen of 400."""
-    for kind in (
-        "days",
-        "runs",
-        "panels",
-        "gain",
-        "selection",
-        "error",
-        "prediction",
-        "recorded",
-        "schematic",
-        "rules",
-    ):
+    for kind in KINDS:
         figure = figures.figure_of(drawn(kind))
         assert figure.get_figwidth() <= 6.2
         small = [
@@ -333,10 +323,10 @@ def nowhere(*given, **extra):
 def offline(monkeypatch, tmp_path):
     """No record, no network, a small study, no page."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
-    monkeypatch.setattr("spillover.studies.covid.study.plan_for", lambda request, simulated: SMALL)
+    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.study.plan_for", lambda request, simulated: SMALL)
     few = [run for run in planned_runs() if run.mode == LITERAL and run.rule == PAPER_RULE]  # the command needs no more
-    monkeypatch.setattr("spillover.studies.covid.results.planned_runs", lambda: few)
+    monkeypatch.setattr("spillover_studies.covid.results.planned_runs", lambda: few)
     return tmp_path
 
 
@@ -365,17 +355,17 @@ def test_a_simulated_study_is_small_unless_more_is_asked_for() -> None:
 
 def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
     call("reproduce", "covid", "--no-report")
-    monkeypatch.setattr("spillover.studies.covid.report.write_covid_report", lambda folder: folder / "report.html")
+    monkeypatch.setattr("spillover_studies.covid.report.write_covid_report", lambda folder: folder / "report.html")
     assert call("report", "results/covid-simulated").stdout == "wrote results/covid-simulated/report.html\n"
 
 
 def test_a_simulated_study_never_replaces_one_of_the_record(offline, monkeypatch) -> None:
     record = simulated_outbreak()[0]._replace(source="record")
-    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", lambda *given, **extra: record)
+    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", lambda *given, **extra: record)
     content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
     assert (content["results"], len(content["gains"])) == ("results/covid", 15)
     kept = {path: path.read_bytes() for path in (offline / "results").rglob("*") if path.is_file()}
-    monkeypatch.setattr("spillover.studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)
     call("reproduce", "covid", "--no-report")
     assert {path: path.read_bytes() for path in kept} == kept
 
@@ -400,7 +390,7 @@ def test_an_interrupted_run_says_what_is_kept(offline, monkeypatch) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("spillover.studies.covid.results.keep_grids", stop)
+        patch.setattr("spillover_studies.covid.results.keep_grids", stop)
         result = call("reproduce", "covid", "--no-report")
     assert result.exit_code == 130
     message = "stopped: 6 of 45 parts are kept in results/covid-simulated; run the same command again to resume"

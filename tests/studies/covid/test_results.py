@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from spillover.experiments.store import CellStore
 from spillover.graph import SparseGraph
 from spillover.policies import NDCSEM
 from spillover.rng import Rng
 from spillover.simulation import rounds
-from spillover.store import CellStore
-from spillover.studies.covid import (
+from spillover_studies.covid import (
     LITERAL,
     SEMI,
     CovidPlan,
@@ -24,8 +24,8 @@ from spillover.studies.covid import (
     run_study,
     validation_days,
 )
-from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid.plan import (
+from spillover_studies.covid.outbreak import simulated_outbreak
+from spillover_studies.covid.plan import (
     BOUNDED_RULE,
     OTHER_SEED,
     PAPER_RULE,
@@ -35,10 +35,10 @@ from spillover.studies.covid.plan import (
     VARIANTS,
     run_name,
 )
-from spillover.studies.covid.play import prepare_all
-from spillover.studies.covid.record import covid_italy
-from spillover.studies.covid.results import FORMAT, cell_name
-from spillover.studies.covid.scores import (
+from spillover_studies.covid.play import ONE_RUN, best_cell, prepare_all
+from spillover_studies.covid.record import covid_italy
+from spillover_studies.covid.results import FORMAT, cell_name
+from spillover_studies.covid.scores import (
     absolute_error,
     forced_choices,
     has_finite_spread,
@@ -49,8 +49,7 @@ from spillover.studies.covid.scores import (
     top_regions,
     weights_of,
 )
-from spillover.studies.covid.tuning import ONE_RUN, best_cell
-from spillover.studies.covid.worlds import literal_world, shifted, spectral_radius
+from spillover_studies.covid.worlds import literal_world, shifted, spectral_radius
 from tests.record import NEEDS_RECORD
 
 SMALL = CovidPlan(shifts=(3, 11), seeds=2, discounts=(0.7, 0.85), explorations=(1e-4, 0.1))

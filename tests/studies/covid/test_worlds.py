@@ -11,10 +11,11 @@ from spillover.contracts import ScoredWorld, World
 from spillover.rng import Purpose
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
-from spillover.studies.covid import worlds as covid
-from spillover.studies.covid.outbreak import simulated_outbreak
-from spillover.studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
-from spillover.studies.covid.worlds import (
+from spillover.testing import check_environment
+from spillover_studies.covid import worlds as covid
+from spillover_studies.covid.outbreak import simulated_outbreak
+from spillover_studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
+from spillover_studies.covid.worlds import (
     SemiSyntheticCovid,
     densities,
     density_means,
@@ -24,7 +25,6 @@ from spillover.studies.covid.worlds import (
     semi_synthetic_world,
     spectral_radius,
 )
-from spillover.testing import check_environment
 from tests.record import NEEDS_RECORD
 from tests.support import sparse
 

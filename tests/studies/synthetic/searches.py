@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from spillover.hyperparameters import value_of
+from spillover.contracts.hyperparameters import value_of
 from spillover.studies import load_experiment, load_search
-from spillover.studies.synthetic.names import DELAYS, FOLDER, ONCE, SEARCHES, TUNED
-from spillover.studies.synthetic.tuned import SOURCES
+from spillover_studies.synthetic import FOLDER, SEARCHES
+from spillover_studies.synthetic.measures import DELAYS, ONCE, TUNED
+from spillover_studies.synthetic.tuned import SOURCES
 
 
 def made_up_cells(name: str) -> pd.DataFrame:

@@ -5,9 +5,8 @@ import pytest
 
 from spillover.experiments import open_results
 from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN
-from spillover.studies.synthetic.claims import changes, graph, regret, theory
-from spillover.studies.synthetic.claims.text import joint
-from spillover.studies.synthetic.names import (
+from spillover_studies.synthetic.claims import changes, graph, regret
+from spillover_studies.synthetic.measures import (
     BLIND,
     DELAYS,
     ONCE,
@@ -18,8 +17,9 @@ from spillover.studies.synthetic.names import (
     SEM_UCB,
     SEM_UCB_TUNED,
     TUNED,
+    joint,
 )
-from spillover.studies.synthetic.summary import standing, tunings
+from spillover_studies.synthetic.numbers import standing, tunings
 
 WINDOWS = 8  # of 50 rounds; the means change at 100, 200 and 300
 
@@ -241,25 +241,25 @@ def delays_cost(invented, cost, random):
 
 def test_the_order_of_the_delay(invented):
     delays_cost(invented, lambda d: 100 + d, lambda top: 100 + 0.6 * top)
-    assert theory.order_of_delay(invented.results).verdict == HOLDS
+    assert regret.order_of_delay(invented.results).verdict == HOLDS
     delays_cost(invented, lambda d: 100 + d, lambda top: 100 + 1.5 * top)
-    assert theory.order_of_delay(invented.results).verdict == FAILS  # random delays cost more than D_max
+    assert regret.order_of_delay(invented.results).verdict == FAILS  # random delays cost more than D_max
     delays_cost(invented, lambda d: 100 + d**2 / 100, lambda top: 100)
-    claim = theory.order_of_delay(invented.results)
+    claim = regret.order_of_delay(invented.results)
     assert claim.verdict == FAILS  # faster than linear
     assert [v.verdict for v in claim.variants] == [HOLDS, FAILS]
 
 
 def test_theorem_1_cannot_be_contradicted_below_the_largest_regret(invented):
-    claim = theory.theorem(invented.results)
+    claim = regret.theorem(invented.results)
     assert claim.verdict == OPEN
     assert "1e-10, 1e-06, 1e-18" in claim.finding
-    invented.final("50", theory.INSIDE, 1e30)
-    assert theory.theorem(invented.results).verdict == FAILS
+    invented.final("50", regret.INSIDE, 1e30)
+    assert regret.theorem(invented.results).verdict == FAILS
 
 
 def test_lemma_1_has_a_counterexample(results):
-    claim = theory.lemma(results)
+    claim = regret.lemma(results)
     assert claim.verdict == FAILS
     assert "the left side is 3, the right side 2.09" in claim.finding
 

@@ -5,8 +5,7 @@ import pytest
 
 from spillover.environments import SyntheticSEM
 from spillover.policies import AblatedNDCSEM
-from spillover.studies.synthetic.measures import Slopes, recovery, regret_at
-from spillover.studies.synthetic.start import Start, play_start
+from spillover_studies.synthetic.measures import Slopes, Start, play_start, recovery, regret_at
 
 ROUNDS = np.array([50, 100, 150, 200, 250, 300, 350, 400])
 

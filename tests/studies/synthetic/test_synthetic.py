@@ -8,9 +8,9 @@ import pytest
 
 from spillover.report.claims import DEPENDS, FAILS, HOLDS, OPEN
 from spillover.studies import STUDIES, Request, write_report
-from spillover.studies.synthetic import SyntheticStudy
-from spillover.studies.synthetic.claims import PARTS, all_claims
-from spillover.studies.synthetic.summary import in_short
+from spillover_studies.synthetic import SyntheticStudy
+from spillover_studies.synthetic.claims import PARTS, all_claims
+from spillover_studies.synthetic.numbers import in_short
 from tests.studies.synthetic.searches import write_searches
 
 
@@ -72,7 +72,7 @@ def test_every_claim_appears_once_with_a_verdict(results):
 
 def test_without_searches_the_page_says_so(results, quick_figures, tmp_path):
     from spillover.report.page import Illustrator
-    from spillover.studies.synthetic.sections import tuning
+    from spillover_studies.synthetic.tuned import tuning
 
     results.store.folder, kept = tmp_path, results.store.folder
     try:
@@ -87,7 +87,7 @@ def test_without_searches_the_page_says_so(results, quick_figures, tmp_path):
 def test_only_a_full_run_searches_first(request_options, searched, monkeypatch, tmp_path):
     asked: list[Path] = []
     monkeypatch.setattr(SyntheticStudy, "search", lambda self, request: asked.append(request.output))
-    monkeypatch.setattr("spillover.studies.experiment.run_experiment", lambda *args, **kwargs: NoResults())
+    monkeypatch.setattr("spillover.study.run_experiment", lambda *args, **kwargs: NoResults())
     found = STUDIES["synthetic"].prepare(Request(output=tmp_path, page=False, **request_options))()
     assert bool(asked) == searched
     assert found["seconds"] >= 0

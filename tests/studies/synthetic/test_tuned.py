@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from spillover.contracts.hyperparameters import value_of
 from spillover.experiments.tune import run_search
-from spillover.hyperparameters import value_of
 from spillover.studies import STUDIES, Request, load_experiment, load_search
-from spillover.studies.synthetic.names import DELAYS, PRINTED, SEARCHES
-from spillover.studies.synthetic.tuned import SOURCES, best_cell, compare, read_searches
+from spillover_studies.synthetic import SEARCHES
+from spillover_studies.synthetic.measures import DELAYS, PRINTED
+from spillover_studies.synthetic.tuned import SOURCES, best_cell, compare, read_searches
 from tests.studies.synthetic.searches import made_up_cells, write_searches
 
 

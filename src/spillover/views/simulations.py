@@ -1,0 +1,268 @@
+"""Simulated runs, comparisons, problems, experiments and searches in a notebook."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spillover import validate
+from spillover.contracts import as_policy
+from spillover.contracts.hyperparameters import grid_settings
+from spillover.experiments.experiment import Place
+from spillover.experiments.results import Missing, Record, Results
+from spillover.experiments.tune import Tuned
+from spillover.formatting import clipped, column_texts, count_of, estimate_text
+from spillover.metrics import Interval, mean_interval
+from spillover.reasons.render import align_columns
+from spillover.registry import needed_for
+from spillover.simulation import Run
+from spillover.simulation.comparison import Compared, PairedComparison, described
+from spillover.types import Array, Problem
+from spillover.views.blocks import MOST_ROWS, WIDTH, card, facts, line, rows_table, sentences
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+LONGEST_NAME = 26  # characters
+LINES = 7  # policies in the text
+OBSERVED = {"both": "rewards and outcomes of each arm", "overall": "outcomes of each arm", "payoff": "their sum only"}
+
+
+class RunView:
+    """A run, or the runs of a grid."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.settings = grid_settings(as_policy(run.policy))
+        self.final = run.final_regret.reshape(-1, run.regret.shape[-2])  # (settings, replications)
+
+    def text(self) -> str:
+        name, delay = type(self.run.policy).__name__, f"delay {delay_text(self.run)}"
+        if not self.settings:
+            return line("Run", name, self.size(), delay, f"final regret {interval_text(mean_interval(self.final[0]))}")
+        lowest, *_, highest = column_texts(sorted(self.final.mean(axis=-1).tolist()))
+        size = f"{count_of(len(self.settings), 'setting')} x {self.size()}"
+        return line("Run", name, size, delay, f"final regret {lowest} to {highest}")
+
+    def size(self) -> str:
+        *_, replications, rounds = self.run.regret.shape
+        return f"{count_of(replications, 'replication')} x {count_of(rounds, 'round')}"
+
+    def html(self) -> str:
+        run = self.run
+        given = [
+            ("policy", described(run.policy)),
+            ("world", described(run.environment)),
+            ("delay", described(run.delay)),
+            ("seed", f"{run.seed}"),
+        ]
+        table = self.settings_table() if self.settings else self.measures_table()
+        return card(f"{type(run.policy).__name__}: {self.size()}", facts(given), table)
+
+    def settings_table(self) -> str:
+        """The settings of a grid, the lowest regret first."""
+        order = np.argsort(self.final.mean(axis=-1), kind="stable")
+        rows = [[self.settings[k], interval_text(mean_interval(self.final[k]))] for k in order]
+        return rows_table(["setting", "final regret"], rows, text=["setting"], what="settings")
+
+    def measures_table(self) -> str:
+        run = self.run
+        measures = {
+            "final regret": run.interval("final_regret"),
+            "payoff a round": last_of(run.interval("average_payoff")),
+            "optimality ratio": mean_interval(run.optimality_ratio.mean(axis=-1)),
+        }
+        if run.recorded.size and np.isfinite(run.graph_error).all():
+            measures["error of the graph (MSE)"] = last_of(run.interval("graph_error"))
+        rows = [[name, interval_text(measure)] for name, measure in measures.items()]
+        return rows_table(["measure", "mean [95% interval]"], rows, text=["measure"], what="measures")
+
+    def plot(self, *, title: str = "") -> "Figure":
+        with needed_for("a figure", "plot"):
+            from spillover.figures import figure_of, regret_figure
+
+        accepted = f"at most {MOST_ROWS} in one figure; `spillover.experiments.tune.tune` draws a grid"
+        validate.require(len(self.settings) <= MOST_ROWS, "settings of the grid", len(self.settings), accepted)
+        return figure_of(regret_figure([self.run], title=title))
+
+
+def delay_text(run: Run) -> str:
+    """A constant delay as its number of rounds, any other with its parameters."""
+    return f"{run.delay.constant}" if run.delay.constant is not None else described(run.delay)
+
+
+def interval_text(interval: Interval) -> str:
+    mean, low, high = (float(value) for value in interval)
+    return estimate_text(mean, low, high)
+
+
+def last_of(interval: Interval) -> Interval:
+    """The interval at the last recorded round."""
+    return Interval(*(values[..., -1] for values in interval))
+
+
+class ComparisonView:
+    """Policies on the same draws, the best first."""
+
+    def __init__(self, comparison: PairedComparison) -> None:
+        self.comparison = comparison
+        self.run = next(iter(comparison.runs.values()))
+        self.headings = ["policy", "verdict", "final regret", "optimality ratio", "difference"]
+
+    def row(self, row: Compared) -> list[str]:
+        difference = "" if row.policy == self.comparison.reference else interval_text(row.difference)
+        ratio = f"{float(row.optimality_ratio.mean):.1%}"
+        return [row.policy, row.verdict, interval_text(row.final_regret), ratio, difference]
+
+    def text(self) -> str:
+        rows = [self.row(row) for row in self.comparison.rows]
+        shown = [[clipped(name, LONGEST_NAME), *rest] for name, *rest in rows[:LINES]]
+        lines = [self.title(), *align_columns([self.headings, *shown])]
+        if len(rows) > LINES:
+            lines.append(f"… {len(rows) - LINES} more policies")
+        return "\n".join(clipped(line.rstrip(), WIDTH) for line in lines)
+
+    def title(self) -> str:
+        replications, rounds = self.run.regret.shape
+        size = f"{count_of(replications, 'replication')} x {count_of(rounds, 'round')}"
+        return f"{len(self.comparison.runs)} policies on the same draws, {size}, delay {delay_text(self.run)}"
+
+    def html(self) -> str:
+        rows = [self.row(row) for row in self.comparison.rows]
+        table = rows_table(self.headings, rows, text=["policy", "verdict"], what="policies")
+        return card(self.title(), facts([("world", described(self.run.environment))]), table, sentences([self.note()]))
+
+    def note(self) -> str:
+        """What the differences are."""
+        if len(self.run.final_regret) < 2:
+            return "One replication says nothing about the others: no difference can be told."
+        pairs = count_of(self.comparison.pairs, "difference")
+        together = f"The intervals of {pairs} hold together with 95%" if self.comparison.pairs > 1 else "95% interval"
+        return f"Difference: final regret minus that of {self.comparison.reference}, paired. {together}."
+
+    def plot(self, *, title: str = "") -> "Figure":
+        with needed_for("a figure", "plot"):
+            from spillover.figures import (
+                Difference,
+                figure_legend,
+                figure_of,
+                forest_figure,
+                new_panels,
+                regret_figure,
+            )
+            from spillover.figures.style import WIDTH as INCHES
+
+        comparison, reference = self.comparison, self.comparison.reference
+        differences = [
+            Difference(row.policy, *np.nan_to_num([float(value) for value in row.difference], nan=np.nan))
+            for row in comparison.rows
+            if row.policy != reference
+        ]
+        tall = 0.9 + 0.42 * len(differences)
+        top, below = new_panels(2, 1, size=(INCHES, 3.2 + tall), gridspec_kw={"height_ratios": [3.0, tall]})
+        regret_figure([comparison], ax=top, title=title)
+        label = f"final regret minus that of {clipped(reference, LONGEST_NAME)} (below 0: less regret)"
+        forest_figure(differences, ax=below, xlabel=label)
+        figure_legend([top])
+        return figure_of(top)
+
+
+class ProblemView:
+    """What a policy knows before the first round."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def text(self) -> str:
+        return repr(self.problem)
+
+    def html(self) -> str:
+        problem = self.problem
+        told = ("reward_range", "overall_range", "weights", "context", "baseline", "acyclic")
+        more = [(name.replace("_", " "), problem.short(name)) for name in told if not problem.is_usual(name)]
+        title = f"Problem: choose at most {problem.budget:,} of {problem.n_arms:,} arms"
+        return card(title, facts([("observed", OBSERVED[problem.observes]), *more]))
+
+
+class ResultsView:
+    """Results in a store."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+
+    def text(self) -> str:
+        records = count_of(len(self.results.cell_ids), "record")
+        return line("Results", repr(self.results.experiment.name), records, f"in {self.results.store.folder}")
+
+    def html(self) -> str:
+        experiment, keys = self.results.experiment, list(self.results.cell_ids)
+        rows = [self.row(key) for key in keys[:MOST_ROWS]]
+        rows += [[""] * 5] * (len(keys) - len(rows))  # only what is shown is read
+        headings = ["world", "delay", "policy", "replications", "final regret"]
+        table = rows_table(headings, rows, text=headings[:3], what="records")
+        given = [("experiment", experiment.name), ("folder", str(self.results.store.folder))]
+        return card(experiment.title or experiment.name, facts([*given, ("seed", f"{experiment.seed}")]), table)
+
+    def row(self, key: tuple[str, str, str]) -> list[str]:
+        """The cells of a record; without numbers if it is not computed."""
+        world, delay, policy = key
+        try:
+            record: Record = self.results.record(*key)
+        except Missing:
+            return [world, delay, policy, "0", "not computed"]
+        final = interval_text(mean_interval(record.regret[:, -1]))
+        return [world, delay, record.label, f"{len(record.replications):,}", final]
+
+    def plot(self, world: str | None = None) -> "Figure":
+        with needed_for("a figure", "research"):
+            from spillover.figures import figure_of, regret_panels
+            from spillover.report.page import studies
+
+        worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))
+        shown = worlds[0] if world is None else world
+        validate.require(shown in worlds, "world", shown, f"one of {', '.join(worlds)}")
+        found = studies(self.results, shown)
+        return figure_of(regret_panels(found)[0])
+
+
+class TunedView:
+    """The result of a search."""
+
+    def __init__(self, tuned: Tuned) -> None:
+        self.tuned = tuned
+
+    def text(self) -> str:
+        regret, *others = self.tuned.regret.values()
+        if others:
+            return line("Tuned", self.size(), f"{len(others) + 1} places", "the best settings: see best()")
+        return line("Tuned", self.size(), f"final regret {self.final(regret)}", self.best(regret))
+
+    def size(self) -> str:
+        search = self.tuned.search
+        return f"{count_of(len(search.cells), 'setting')} x {count_of(search.replications, 'replication')}"
+
+    def best(self, regret: Array) -> str:
+        """The hyperparameters of the best cell."""
+        cell = self.tuned.search.cells[int(regret.mean(axis=-1).argmin())]
+        return ", ".join(f"{name}={value:g}" for name, value in zip(self.tuned.search.grid, cell, strict=True))
+
+    def final(self, regret: Array) -> str:
+        return interval_text(mean_interval(regret[int(regret.mean(axis=-1).argmin())]))
+
+    def html(self) -> str:
+        rows = [[*place, self.best(regret), self.final(regret)] for place, regret in self.tuned.regret.items()]
+        headings = [*Place._fields, "best setting", "final regret"]
+        search = self.tuned.search
+        grid = [(name, ", ".join(f"{value:g}" for value in np.ravel(values))) for name, values in search.grid.items()]
+        table = rows_table(headings, rows, text=headings[:4], what="places")
+        return card(f"Search: {self.size()}", facts([*grid, ("seed", f"{search.seed}")]), table)
+
+    def plot(self) -> "Figure":
+        with needed_for("a figure", "research"):
+            from spillover.figures import figure_of
+            from spillover.figures.grid import grid_panels
+
+        drawn = grid_panels(self.tuned.to_frame())
+        accepted = "a grid with at least two values of discount and of exploration"
+        validate.require(len(drawn) > 0, "grid", dict(self.tuned.search.grid), accepted)
+        return figure_of(drawn[0])

@@ -1,0 +1,10 @@
+"""The paper's studies and one beyond it; each has a folder with its settings, worlds, claims, tables and page."""
+
+from spillover.study import Study
+from spillover_studies.beyond import BeyondStudy
+from spillover_studies.covid import CovidStudy
+from spillover_studies.synthetic import SyntheticStudy
+
+STUDIES: tuple[Study, ...] = (SyntheticStudy(), BeyondStudy(), CovidStudy())  # in the order of `reproduce`
+
+__all__ = ["STUDIES", "BeyondStudy", "CovidStudy", "SyntheticStudy"]

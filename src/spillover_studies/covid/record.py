@@ -1,0 +1,298 @@
+"""Public data: the daily Covid-19 record of Italy's regions, by name and SHA-256; the package does not contain it."""
+
+import csv
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date, timedelta
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spillover.types import Array
+
+VARIABLE = "SPILLOVER_COVID_DATA"  # a folder with the files
+COMMIT = "fc82987b9ebda01fe8e5b59d5667e3e00721edb9"
+SOURCE = f"https://github.com/pcm-dpc/COVID-19/tree/{COMMIT}/dati-regioni"
+BASE_URL = f"https://raw.githubusercontent.com/pcm-dpc/COVID-19/{COMMIT}/dati-regioni/"
+ATTRIBUTION = (
+    "Data: Presidenza del Consiglio dei Ministri - Dipartimento della Protezione Civile, "
+    f"repository pcm-dpc/COVID-19, commit {COMMIT[:12]}, licence CC-BY-4.0"
+)
+TIMEOUT = (3.0, 10.0)  # seconds to connect, and between bytes: being offline should be noticed soon
+RETRIES = 1
+WORKERS = 8  # the files are small: most of the time is spent waiting
+
+DENSITY_WINDOW = (date(2020, 4, 20), date(2020, 6, 3))  # 45 days without travel between regions
+STUDY_WINDOW = (date(2020, 7, 31), date(2020, 10, 18))  # 80 days
+
+# the paper's abbreviations in the order of its table, and the record's names
+REGIONS = {
+    "ABR": "Abruzzo", "BAS": "Basilicata", "CAL": "Calabria", "CAM": "Campania", "EMR": "Emilia-Romagna",
+    "FVG": "Friuli Venezia Giulia", "LAZ": "Lazio", "LIG": "Liguria", "LOM": "Lombardia", "MAR": "Marche",
+    "MOL": "Molise", "PAB": "P.A. Bolzano", "PAT": "P.A. Trento", "PIE": "Piemonte", "PUG": "Puglia",
+    "SAR": "Sardegna", "SIC": "Sicilia", "TOS": "Toscana", "UMB": "Umbria", "VDA": "Valle d'Aosta", "VEN": "Veneto",
+}  # fmt: skip
+COLUMNS = ("data", "denominazione_regione", "lat", "long", "nuovi_positivi")
+
+
+class MissingData(FileNotFoundError):
+    """The files are not available and cannot be downloaded; the message says what to do."""
+
+
+class CovidRecord(NamedTuple):
+    """Daily new cases of the 21 regions."""
+
+    days: tuple[date, ...]
+    regions: tuple[str, ...]  # the paper's abbreviations, in the order of its table
+    names: tuple[str, ...]
+    cases: Array  # (days, 21): as recorded, negative corrections included
+    latitude: Array  # (21,)
+    longitude: Array  # (21,)
+    source: str  # "record" or "simulated"
+    attribution: str
+
+    def window(self, first: date, last: date) -> Array:
+        """Cases from one day to another, both included, (days, 21); every day between them must be there."""
+        wanted = days_between(first, last)
+        place = {day: k for k, day in enumerate(self.days)}
+        missing = [day.isoformat() for day in wanted if day not in place]
+        if missing:
+            raise ValueError(
+                f"days of the record = {first_few(missing)} missing: must have every day from {first} to {last}"
+            )
+        return self.cases[[place[day] for day in wanted]]
+
+
+def covid_italy(
+    folder: str | os.PathLike[str] | None = None, *, download: bool = True, progress: bool = True
+) -> CovidRecord:
+    """The record: from `folder`, else from the folder in SPILLOVER_COVID_DATA, else from the user's cache.
+
+    What the cache lacks is downloaded once (unless `download` is False), with a progress bar on stderr where that is a
+    terminal. Every file is checked against its SHA-256. `MissingData` is raised where the files cannot be obtained.
+    """
+    given = folder if folder is not None else os.environ.get(VARIABLE) or None
+    if given is not None:
+        name = "folder" if folder is not None else VARIABLE
+        return parse_record(read_folder(Path(given), name))
+    return parse_record(fetch(cache_folder(), download=download, progress=progress))
+
+
+def cache_folder() -> Path:
+    """Return the folder of downloaded files, in the user's cache."""
+    import pooch
+
+    return Path(pooch.os_cache("spillover")) / "covid_italy"
+
+
+@cache
+def registry() -> dict[str, str]:
+    """SHA-256 of every file by its name, in the order of days (the text is what `sha256sum` writes)."""
+    text = resources.files("spillover_studies.covid").joinpath("covid_italy.sha256").read_text(encoding="ascii")
+    return {name: digest for digest, name in (line.split() for line in text.splitlines())}
+
+
+def day_of(name: str) -> date:
+    """The day in a file's name."""
+    return date.fromisoformat(name.removesuffix(".csv").rpartition("-")[2])
+
+
+def days_between(first: date, last: date) -> list[date]:
+    """All days from the first to the last."""
+    return [first + timedelta(k) for k in range((last - first).days + 1)]
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def read_folder(folder: Path, name: str = "folder") -> dict[str, bytes]:
+    """The files of a folder; all must be there and unchanged."""
+    if not folder.is_dir():
+        raise ValueError(f"{name} = {str(folder)!r}: must be a folder with the files of {SOURCE}")
+    missing = [file for file in registry() if not (folder / file).is_file()]
+    if missing:
+        raise ValueError(
+            f"{name} = {str(folder)!r}: must hold all {len(registry())} files of the record; "
+            f"{len(missing)} missing: {first_few(missing)}; they are at {SOURCE}"
+        )
+    return {file: checked(folder / file) for file in registry()}
+
+
+def checked(path: Path) -> bytes:
+    """The content of a file, or an error if it is not the registered one."""
+    content = path.read_bytes()
+    found, expected = hashlib.sha256(content).hexdigest(), registry()[path.name]
+    if found != expected:
+        raise ValueError(
+            f"SHA-256 of {path} = {found} ({len(content)} bytes): must be {expected}; "
+            f"the file is changed or incomplete; the original is at {SOURCE}"
+        )
+    return content
+
+
+def fetch(folder: Path, *, base_url: str = BASE_URL, download: bool = True, progress: bool = True) -> dict[str, bytes]:
+    """The files of the cache, after downloading those that are missing or changed."""
+    lacking = [file for file in registry() if not intact(folder / file)]
+    if lacking and not download:
+        raise MissingData(advice(lacking, folder, "downloading is disabled"))
+    if lacking:
+        try:
+            download_files(lacking, folder, base_url, progress)
+        except (OSError, ValueError) as error:  # requests' errors are OSErrors; pooch's of a checksum is a ValueError
+            still = [file for file in lacking if not intact(folder / file)]
+            raise MissingData(advice(still, folder, f"{type(error).__name__}: {error}")) from error
+    return {file: checked(folder / file) for file in registry()}
+
+
+def intact(path: Path) -> bool:
+    """Whether a file of the cache is there and complete."""
+    return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == registry()[path.name]
+
+
+def advice(files: Sequence[str], folder: Path, reason: str) -> str:
+    """Say what is missing, why, where to get it and what to do."""
+    return (
+        f"{len(files)} of {len(registry())} files of the Covid-19 record are missing or incomplete in {folder} "
+        f"({first_few(files)}) and could not be downloaded: {reason}. "
+        f"Get them from {SOURCE} and set {VARIABLE} to their folder"
+    )
+
+
+def download_files(files: Sequence[str], folder: Path, base_url: str, progress: bool) -> None:
+    """Download into the cache. Pooch names a file only when it is complete and its checksum is right."""
+    import pooch
+    from tqdm import tqdm
+
+    store = pooch.create(
+        path=folder,
+        base_url=base_url,
+        registry={name: f"sha256:{digest}" for name, digest in registry().items()},
+        retry_if_failed=RETRIES,
+    )
+    downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
+    # disable=None: silent when piped
+    bar = tqdm(total=len(files), desc="Covid-19 record", unit="file", disable=None if progress else True)
+
+    def one(name: str) -> None:
+        store.fetch(name, downloader=downloader)
+        bar.update()
+
+    with quiet(pooch.get_logger()), bar:
+        one(files[0])  # alone: without a network there is one timeout, not one for each file
+        pool = ThreadPoolExecutor(WORKERS)
+        try:
+            list(pool.map(one, files[1:]))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def quiet(logger: Any) -> Iterator[None]:
+    """Without a line on stderr for every file, as there is a progress bar."""
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def parse_record(files: Mapping[str, bytes]) -> CovidRecord:
+    """The record from the content of its files; their names contain the days."""
+    missing = [name for name in registry() if name not in files]
+    unknown = [name for name in files if name not in registry()]
+    if missing or unknown:
+        raise ValueError(
+            f"files of the record: {len(missing)} missing ({first_few(missing) or 'none'}), {len(unknown)} unknown "
+            f"({first_few(unknown) or 'none'}): must be one for each of the {len(registry())} days"
+        )
+    tables = [parse_day(name, files[name]) for name in registry()]
+    places = np.array(
+        [(coordinate(name, row, "lat"), coordinate(name, row, "long")) for name, row in by_region(tables[0])]
+    )
+    return CovidRecord(
+        days=tuple(day_of(name) for name in registry()),
+        regions=tuple(REGIONS),
+        names=tuple(REGIONS.values()),
+        cases=np.array([[new_cases(name, row) for name, row in by_region(table)] for table in tables]),
+        latitude=places[:, 0],
+        longitude=places[:, 1],
+        source="record",
+        attribution=ATTRIBUTION,
+    )
+
+
+class Table(NamedTuple):
+    """The rows of one file."""
+
+    file: str
+    rows: dict[str, dict[str, str]]  # by the region's name in the record
+
+
+def by_region(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
+    """(the file's name, the row) of each region in the paper's order."""
+    return ((table.file, table.rows[region]) for region in REGIONS.values())
+
+
+def parse_day(file: str, content: bytes) -> Table:
+    """One day: the required columns, and every region once."""
+    try:
+        reader = csv.DictReader(content.decode("utf-8-sig").splitlines(), strict=True)
+        rows: list[dict[Any, Any]] = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{file}: must be a table of comma-separated values in UTF-8 ({error})") from None
+    columns = list(reader.fieldnames or ())
+    lacking = [column for column in COLUMNS if column not in columns]
+    if lacking:
+        raise ValueError(f"{file}: columns = {columns}: must have {', '.join(lacking)} too")
+    uneven = [k for k, row in enumerate(rows, 2) if None in row or None in row.values()]
+    if uneven:
+        raise ValueError(f"{file}: line {uneven[0]}: must have {len(columns)} values, one for each column")
+    check_regions(file, [row["denominazione_regione"] for row in rows])
+    other = [row["data"] for row in rows if row["data"][:10] != day_of(file).isoformat()]
+    if other:
+        raise ValueError(f"{file}: data = {other[0]!r}: must be of {day_of(file)}, the day in the file's name")
+    return Table(file, {row["denominazione_regione"]: row for row in rows})
+
+
+def check_regions(file: str, found: Sequence[str]) -> None:
+    """Each of the 21 regions must appear once, by its name in the record."""
+    known = set(REGIONS.values())
+    missing = sorted(known - set(found))
+    unknown = sorted(set(found) - known)
+    twice = sorted({name for name in found if found.count(name) > 1})
+    for what, names in (("missing", missing), ("unknown", unknown), ("there more than once", twice)):
+        if names:
+            rest = f" (unknown: {', '.join(unknown)})" if what == "missing" and unknown else ""
+            raise ValueError(
+                f"{file}: denominazione_regione: {', '.join(names)} {what}{rest}: must be each of the 21 regions once"
+            )
+
+
+def new_cases(file: str, row: Mapping[str, str]) -> float:
+    """New cases of a region: a whole number, negative where the authorities corrected earlier days."""
+    text = row["nuovi_positivi"].strip()
+    if not (text.isascii() and text.removeprefix("-").isdecimal()):
+        where = f"{file}: nuovi_positivi of {row['denominazione_regione']}"
+        raise ValueError(f"{where} = {row['nuovi_positivi']!r}: must be a whole number")
+    return float(int(text))
+
+
+def coordinate(file: str, row: Mapping[str, str], column: str) -> float:
+    """A coordinate."""
+    try:
+        value = float(row[column])
+    except ValueError:
+        value = float("nan")
+    if not -180 <= value <= 180:
+        raise ValueError(f"{file}: {column} of {row['denominazione_regione']} = {row[column]!r}: must be degrees")
+    return value
