@@ -1,4 +1,4 @@
-"""CUCB, CTS, FTRL, DiscountedTS, reference points: stretches of rounds equal the four functions, bit for bit."""
+"""Policies without a learned graph, DiscountedTS, reference points: stretches equal the four functions, bit for bit."""
 
 from typing import Any
 
@@ -7,7 +7,18 @@ import pytest
 
 import spillover as sp
 from spillover import kernels
-from spillover.policies import CTS, CUCB, FTRL, DelayedOracle, DiscountedCUCB, DiscountedTS, Oracle
+from spillover.policies import (
+    CTS,
+    CUCB,
+    FTRL,
+    GLRCUCB,
+    DelayedOracle,
+    DiscountedCUCB,
+    DiscountedTS,
+    Oracle,
+    SlidingWindowCUCB,
+    SuperArmUCB,
+)
 from spillover.testing.invariance import demand_same_stretches, in_stretches
 from spillover.testing.trial import Trial
 from tests.sampling import every
@@ -19,6 +30,9 @@ POLICIES: dict[str, Any] = {
     "discounted cucb": DiscountedCUCB(discount=0.9),
     "cts": CTS(),
     "cts, known graph": CTS(knows_graph=True),
+    "window": SlidingWindowCUCB(window=9),
+    "restarts": GLRCUCB(false_alarms=0.1, forced=0.2),
+    "restarts, known graph": GLRCUCB(false_alarms=0.1, forced=0.2, knows_graph=True),
     "ftrl": FTRL(),
     "ftrl, known graph": FTRL(knows_graph=True),
     "discounted ts": DiscountedTS(),
@@ -62,6 +76,10 @@ def test_each_delay(delay):
     demand_same_stretches(policy, Trial(world(noise=0.1), 4), DELAYS[delay], (2, 3), 8)
 
 
+def test_whole_sets_as_arms():
+    demand_same_stretches(SuperArmUCB(discount=0.9), Trial(world(noise=0.1), 4), sp.UniformDelay(0, 9), (2, 3), 8)
+
+
 @pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB(discount=0.95), FTRL()])
 def test_a_range_that_is_not_declared(policy):
     """The scale is the largest outcome so far, so earlier ones are rescaled in the middle of a stretch."""
@@ -101,10 +119,6 @@ def test_invalid_outcomes_are_reported_as_by_the_four_functions(policy):
 
 
 def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():
-    class OtherMarginals(FTRL):
-        def marginals(self, state):
-            return super().marginals(state)
-
     class OtherUpdate(CTS):
         def update(self, state, feedback, rng):
             return super().update(state, feedback, rng)
@@ -114,7 +128,7 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
             return super().draw_means(state, rng)
 
     assert all(policy.compiled_rounds for policy in POLICIES.values())
-    assert not any(policy.compiled_rounds for policy in (OtherMarginals(), OtherUpdate(), OtherDraw()))
+    assert not any(policy.compiled_rounds for policy in (OtherUpdate(), OtherDraw()))
 
 
 @pytest.mark.parametrize("policy", [GRID, CTS(), FTRL()])

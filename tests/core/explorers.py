@@ -91,7 +91,7 @@ class Explorer(CorePolicy):
         fill_scores(self, s, turn, turn.lines[0])
         choose_top(turn.lines[0], s.budget, later(later(turn)), x)
 
-    def remember(self, s: Any, memo: Any) -> None:
+    def remember(self, s: Any, turn: Turn, memo: Any) -> None:
         memo[0] = s.estimates
 
     def note_play(self, s: Any, x: Any) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
+from numba import boolean, float64, guvectorize, int64, uint64
 
 import spillover as sp
-from spillover import kernels
 from spillover.kernels import ftrl
+from spillover.kernels.drawing import take_sample
 from spillover.kernels.inner import EIGHT
 from spillover.policies.ftrl import FTRL, FTRLState, entropy_weight
 from spillover.rng import Purpose, Rng
@@ -23,10 +23,26 @@ from tests.reference import ftrl_reference as reference
 SATURATED = 36.0  # logits above this are those of an x that rounds to 1
 
 
+@guvectorize([(float64[:], float64, int64, float64, float64[:], float64[:])], "(n),(),(),()->(n),(n)")
+def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
+    """The marginals, and their logits, which give 1 - x where x rounds to 1."""
+    n = losses.shape[0]
+    room = np.empty((ftrl.blocks(n), ftrl.ROWS, EIGHT))
+    ftrl.marginals_into(losses, rate, budget, mixture, marginals, room)
+    for i in range(n):
+        v = room[i // EIGHT, ftrl.EXCESS, i % EIGHT]
+        logits[i] = -math.log(4.0 * v * (1.0 + v)) if v > 0.0 else math.inf
+
+
+@guvectorize([(float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:])], "(n),(),(k),(),(),()->(n)")
+def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
+    take_sample(marginals, budget, key, call, at_round, purpose, np.empty(x.shape[0], np.int64), x)
+
+
 def solve(losses, rate, budget, mixture=None):
     losses = np.asarray(losses, float)
     mixture = entropy_weight(losses.shape[-1], budget) if mixture is None else mixture
-    return kernels.hybrid_marginals(losses, rate, budget, mixture)
+    return hybrid_marginals(losses, rate, budget, mixture)
 
 
 def violations(losses, rate, budget, mixture, logits):
@@ -123,20 +139,6 @@ def test_marginals_and_logits_agree(scale):
     np.testing.assert_allclose(x, 1.0 / (1.0 + np.exp(-logits)), rtol=1e-13)
 
 
-@pytest.mark.long
-def test_other_kernels_get_the_same_marginals():
-    @njit
-    def within_a_kernel(losses, rate, budget, mixture, marginals):
-        room = np.empty((ftrl.blocks(losses.shape[1]), ftrl.ROWS, EIGHT))
-        for k in range(losses.shape[0]):
-            ftrl.marginals_into(losses[k], rate, budget, mixture, marginals[k], room)
-
-    losses = np.random.default_rng(7).exponential(10.0, (1000, 10))
-    marginals = np.empty(losses.shape)
-    within_a_kernel(losses, 0.5, 4, 1.0, marginals)
-    np.testing.assert_array_equal(marginals, solve(losses, 0.5, 4)[0])
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_against_a_general_convex_solver(seed):
     rng = np.random.default_rng(seed)
@@ -170,21 +172,21 @@ def test_entropy_weight():
 def test_sampler_has_its_marginals(marginals):
     p, draws = np.array(marginals), 200_000
     budget = round(p.sum())
-    x = kernels.systematic_sample(p, budget, *Rng(3, np.arange(draws)).address())
+    x = systematic_sample(p, budget, *Rng(3, np.arange(draws)).address())
     assert (x.sum(axis=-1) == budget).all()
     error = np.abs(x.mean(axis=0) - p)
     assert (error <= 5 * np.sqrt(p * (1 - p) / draws)).all()
 
 
 def test_sampler_in_random_order_plays_all_pairs():
-    x = kernels.systematic_sample(np.full(6, 0.5), 3, *Rng(1, np.arange(20_000)).address())
+    x = systematic_sample(np.full(6, 0.5), 3, *Rng(1, np.arange(20_000)).address())
     together = x.astype(float).T @ x
     assert (together > 0).all()  # in a fixed order some pairs would never be drawn
 
 
 def test_sampler_draws_anew_each_round():
     p, start = np.full(10, 0.4), Rng(1)
-    sets = {tuple(kernels.systematic_sample(p, 4, *start.at(Purpose.CHOICE, t).address())) for t in range(100)}
+    sets = {tuple(systematic_sample(p, 4, *start.at(Purpose.CHOICE, t).address())) for t in range(100)}
     assert len(sets) > 60
 
 
@@ -194,12 +196,12 @@ def test_always_exactly_the_budget(problem, seed):
     x, _ = solve(losses, rate, budget)
     rng = Rng(seed, np.arange(50))
     for p in (x, x * (1 - 1e-10 / budget), np.minimum(x * (1 + 1e-10 / budget), 1.0)):
-        chosen = kernels.systematic_sample(p, budget, *rng.address())
+        chosen = systematic_sample(p, budget, *rng.address())
         assert (chosen.sum(axis=-1) == budget).all()
 
 
 def test_sum_that_falls_short_still_fills_the_set():
-    x = kernels.systematic_sample(np.array([0.5, 0.1, 0.0]), 2, *Rng(0, np.arange(1000)).address())
+    x = systematic_sample(np.array([0.5, 0.1, 0.0]), 2, *Rng(0, np.arange(1000)).address())
     assert (x == [True, True, False]).all()
 
 
@@ -237,7 +239,7 @@ def test_time_is_the_round_being_decided():
     policy = FTRL()
     state = state_after(policy, Problem(3, 1, overall_range=(0, 1)), feedback([1, 0, 0], [0, 0, 0], np.full(3, 1 / 3)))
     expected = reference.marginals(state.losses, 1 / math.sqrt(2), 1, 1.0)
-    np.testing.assert_allclose(policy.marginals(state), expected, rtol=1e-10)
+    np.testing.assert_allclose(policy.indices(state, Rng(0)), expected, rtol=1e-10)
 
 
 def test_undeclared_range_rescales_the_past():
@@ -339,7 +341,7 @@ def test_same_history_same_probabilities():
     rewards = np.random.default_rng(1)
     for _ in range(400):
         x = plain.play()
-        np.testing.assert_allclose(policy.marginals(state), plain.x, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(policy.indices(state, Rng(0)), plain.x, rtol=1e-7, atol=1e-9)
         y = (rewards.random((3, 10)) < MEANS).astype(float)
         plain.learn(x, 1 - 2 * y)
         state = policy.update(policy.played(state, x), feedback(x, y, plain.x), Rng(0))

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import stats
 
 import spillover as sp
 from spillover import kernels
 from spillover.kernels.detection import likelihood_ratio
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
-from spillover.policies.restarts import BUCKETS, empty_history, forced_arm
+from spillover.policies.restarts import BUCKETS, empty_history
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.reference import rivals_reference as reference
@@ -44,14 +45,18 @@ def feedback(x, z, y, age=0, arrived=True):
 # --- the test for a change -------------------------------------------------------------------------------------------
 
 
+@njit
+def statistic(counts, totals, used, unit):
+    return likelihood_ratio(counts, totals, used, unit, 0.0)
+
+
 def watched(rewards, unit=1.0, level=0.5):
     """Feed one arm's rewards; yields (alarm, n, statistic) after each."""
     history = empty_history(1, ())
     buckets = history.counts, history.totals, history.used
     for reward in rewards:
         alarm = kernels.detect_change(*buckets, np.array([True]), np.array([reward]), unit, level, True)
-        n, ratio = likelihood_ratio(history.counts[0], history.totals[0], int(history.used[0]), unit)
-        yield bool(alarm), n, ratio
+        yield bool(alarm), history.counts.sum(), statistic(history.counts[0], history.totals[0], history.used[0], unit)
 
 
 def sample(kind, seed, size):
@@ -199,7 +204,7 @@ def test_slow_twin_agrees_at_every_round(way, scale):
         for t, state, x in reference.play_beside(policy, problem, delay, changing(seed), 90, twin.observe_at, seed):
             index = twin.index(t)
             assert state.detector.restart == twin.restart
-            np.testing.assert_allclose(policy.index(state), index, rtol=1e-10, err_msg=f"round {t}")
+            np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), index, rtol=1e-10, err_msg=f"round {t}")
             assert reference.top_sets_fault(x, twin.scores(index), BUDGET) == ""
             clear += reference.is_clear(twin.scores(index), BUDGET)
         alarmed += len(twin.alarms)
@@ -220,14 +225,14 @@ def test_an_alarm_forgets_all_arms_of_that_learner_only():
         state = policy.update(policy.played(state, x), feedback(x, np.zeros_like(y), y), sp.Rng(0))
         if alarmed is None and state.detector.restart[1]:
             alarmed = t
-            assert state.base.averages.counts.tolist() == [[t, t, 0], [0, 0, 0], [t, t, 0]]
-            assert not state.base.averages.sums[1].any()
+            assert state.averages.counts.tolist() == [[t, t, 0], [0, 0, 0], [t, t, 0]]
+            assert not state.averages.sums[1].any()
             assert state.detector.used[1].tolist() == [0, 0, 0]
             assert not state.detector.counts[1].any()
             assert not state.detector.totals[1].any()
             assert state.detector.used[0].tolist() == [t, t, 0]
-            assert policy.index(state)[1].tolist() == [1, 1, 1]
-            assert (policy.index(state)[0, :2] < 1).all()
+            assert policy.indices(state, sp.Rng(0))[1].tolist() == [1, 1, 1]
+            assert (policy.indices(state, sp.Rng(0))[0, :2] < 1).all()
     assert alarmed is not None
     assert 32 <= alarmed <= 40
     assert state.detector.restart.tolist() == [0, alarmed, 0]
@@ -243,14 +248,14 @@ def test_time_starts_anew_after_an_alarm():
     since = 50 - int(state.detector.restart)
     assert 5 < since < 20
     uncapped = 0.9 + math.sqrt(3 * math.log(since + 1) / (2 * since))
-    assert state.base.averages.counts[0] == since
-    assert policy.index(state)[0] == min(uncapped, 1.0)
+    assert state.averages.counts[0] == since
+    assert policy.indices(state, sp.Rng(0))[0] == min(uncapped, 1.0)
     for _ in range(400):
         state = policy.played(state, np.array([False, True]))
     for _ in range(400):
         state = policy.update(state, feedback(x, [0, 0], [0.9, 0]), sp.Rng(0))
     expected = 0.9 + math.sqrt(3 * math.log(since + 401) / (2 * (since + 400)))
-    assert policy.index(state)[0] == pytest.approx(min(expected, 1.0), rel=1e-12)
+    assert policy.indices(state, sp.Rng(0))[0] == pytest.approx(min(expected, 1.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("policy", [GLRCUCB(), GLRSEMUCB()])
@@ -286,11 +291,12 @@ def played_by(policy, problem, rounds, seed=0):
 
 @pytest.mark.parametrize(("n", "rate", "cycle"), [(5, 0.1, 50), (5, 0.3, 16), (3, 1.0, 3), (10, 0.01, 1000)])
 def test_each_arm_has_its_turn_once_a_cycle(n, rate, cycle):
-    turns = forced_arm(n, np.arange(3 * cycle), rate)
+    arms = np.empty(n)
+    turns = kernels.forced_arm(arms, np.arange(3 * cycle), rate)
     for k in range(3):
         ours = turns[k * cycle : (k + 1) * cycle]
         assert sorted(ours[ours >= 0]) == list(range(n))
-    assert (forced_arm(n, np.arange(100), 0.0) == -1).all()
+    assert (kernels.forced_arm(arms, np.arange(100), 0.0) == -1).all()
 
 
 def test_a_forced_round_plays_its_arm_in_a_random_set():
@@ -316,9 +322,7 @@ def test_a_forced_round_plays_its_arm_in_a_random_set():
 def test_the_cycle_starts_anew_after_an_alarm():
     policy = GLRCUCB(forced=0.1)
     state = policy.init(sp.Problem(4, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    state = state._replace(
-        base=state.base._replace(rounds=np.array(123)), detector=state.detector._replace(restart=np.array(121))
-    )
+    state = state._replace(rounds=np.array(123), detector=state.detector._replace(restart=np.array(121)))
     assert policy.select(state, sp.Rng(0)).x.tolist() == [False, False, True, False]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.policies import CTS, CUCB, FTRL, GLRCUCB, DiscountedCUCB, SlidingWindowCUCB
-from spillover.policies.scale import amounts_above_low, initial_scale, ranking_weights, unit_or_one
+from spillover.policies.scale import ranking_weights, unit_or_one
 from tests.properties import examples
 from tests.reference.rivals_reference import History
 
@@ -19,6 +19,11 @@ def feedback(x, y, z=None, arrived=True):
     batch = x.shape[:-1]
     rewards = np.zeros(x.shape) if z is None else np.asarray(z, float)
     return sp.Feedback(x, rewards, np.asarray(y, float), np.zeros(batch, int), np.broadcast_to(arrived, batch))
+
+
+def after(policy, state, outcome):
+    """The state after a round that brought this outcome."""
+    return policy.update(policy.played(state, outcome.x), outcome, sp.Rng(0))
 
 
 numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0.0, 1.0, -1.0]))
@@ -35,48 +40,45 @@ numbers = st.one_of(st.floats(-1e12, 1e12), st.floats(-1, 3), st.sampled_from([0
 @examples(16)
 def test_sums_are_on_the_present_scale(log, overall_range):
     """Sums of amounts divided by the unit of now, against rescaling every outcome of the past."""
-    scale, twin = (
-        initial_scale(sp.Problem(3, 1, overall_range=overall_range), (), knows_graph=False),
-        History(3, 1, overall_range),
-    )
-    sums = np.zeros(3)
+    policy, twin = CUCB(), History(3, 1, overall_range)
+    state = policy.init(sp.Problem(3, 1, overall_range=overall_range), sp.Rng(0))
     for k, (x, y) in enumerate(log):
-        scale, amount = amounts_above_low(scale, feedback(x, y), knows_graph=False)
+        state = after(policy, state, feedback(x, y))
         twin.observe(k, x, np.zeros(3), y)
-        sums += amount
         expected = np.zeros(3)
         for _, i, reward in twin.observed():
             expected[i] += reward
-        np.testing.assert_allclose(sums / unit_or_one(scale), expected, rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(state.averages.sums / unit_or_one(state.scale), expected, rtol=1e-10, atol=1e-9)
 
 
 def test_a_running_maximum_takes_only_what_was_chosen_and_has_arrived():
-    scale = initial_scale(sp.Problem(2, 1), (3,), knows_graph=False)
-    assert scale.unit.tolist() == [0, 0, 0]
-    assert unit_or_one(scale).tolist() == [1, 1, 1]
+    policy = CUCB()
+    state = policy.init(sp.Problem(2, 1), sp.Rng(0), (3,))
+    assert state.scale.unit.tolist() == [0, 0, 0]
+    assert unit_or_one(state.scale).tolist() == [1, 1, 1]
     piece = feedback([[1, 0], [0, 1], [1, 1]], [[3.0, 9.0], [9.0, -4.0], [5.0, 6.0]], arrived=[True, True, False])
-    scale, amount = amounts_above_low(scale, piece, knows_graph=False)
-    assert scale.unit.tolist() == [3, 0, 0]
-    assert amount[:2].tolist() == [[3, 0], [0, 0]]
-    scale, _ = amounts_above_low(scale, feedback([[1, 1]] * 3, [[1.0, 2.0]] * 3), knows_graph=False)
-    assert scale.unit.tolist() == [3, 2, 2]  # it never falls
+    state = after(policy, state, piece)
+    assert state.scale.unit.tolist() == [3, 0, 0]
+    assert state.averages.sums.tolist() == [[3, 0], [0, 0], [0, 0]]
+    state = after(policy, state, feedback([[1, 1]] * 3, [[1.0, 2.0]] * 3))
+    assert state.scale.unit.tolist() == [3, 2, 2]  # it never falls
 
 
 def test_a_declared_range_for_each_learner():
-    ranges = np.array([[0.0, 2.0], [-1.0, 0.0]])
-    scale = initial_scale(sp.Problem(2, 1, overall_range=ranges), (3, 2), knows_graph=False)
-    assert scale.unit.shape == (3, 2)
+    policy, ranges = CUCB(), np.array([[0.0, 2.0], [-1.0, 0.0]])
+    state = policy.init(sp.Problem(2, 1, overall_range=ranges), sp.Rng(0), (3, 2))
+    np.testing.assert_array_equal(state.scale.unit, [[2.0, 1.0]] * 3)
     x = np.ones((3, 2, 2), bool)
-    after, amount = amounts_above_low(scale, feedback(x, np.broadcast_to([-0.5, 7.0], (3, 2, 2))), knows_graph=False)
-    np.testing.assert_array_equal(amount, np.broadcast_to([[0.0, 2.0], [0.5, 1.0]], (3, 2, 2)))
-    np.testing.assert_array_equal(after.unit, scale.unit)
+    state = after(policy, state, feedback(x, np.broadcast_to([-0.5, 7.0], (3, 2, 2))))
+    np.testing.assert_array_equal(state.averages.sums, np.broadcast_to([[0.0, 2.0], [0.5, 1.0]], (3, 2, 2)))
+    np.testing.assert_array_equal(state.scale.unit, [[2.0, 1.0]] * 3)
 
 
 def test_told_the_graph_it_looks_at_z():
     problem = sp.Problem(2, 1, reward_range=(-1.0, 3.0), overall_range=(0.0, 1.0), weights=[2.0, 5.0])
-    scale = initial_scale(problem, (), knows_graph=True)
-    _, amount = amounts_above_low(scale, feedback([1, 0], [0.5, 0.5], z=[1.0, 0.0]), knows_graph=True)
-    assert (amount / unit_or_one(scale)).tolist() == [0.5, 0.0]
+    policy = CUCB(knows_graph=True)
+    state = after(policy, policy.init(problem, sp.Rng(0)), feedback([1, 0], [0.5, 0.5], z=[1.0, 0.0]))
+    assert (state.averages.sums / unit_or_one(state.scale)).tolist() == [0.5, 0.0]
     assert ranking_weights(problem, (3,), True).tolist() == [[2, 5]] * 3
     assert ranking_weights(problem, (), False).tolist() == [1, 1]
 

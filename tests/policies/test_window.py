@@ -32,7 +32,7 @@ def feedback(x, y, age=0, arrived=True):
 
 
 def totals(state):
-    return state.window.sums, state.window.counts
+    return state.sums, state.counts
 
 
 @pytest.mark.parametrize("scale", SCALES)

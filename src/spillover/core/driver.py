@@ -184,8 +184,9 @@ def written_once(
         for k in range(x.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
             x[k] = False
-            decide(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), x[k])
-            remember(p, s, memo[k])
+            turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
+            decide(p, s, turn, x[k])
+            remember(p, s, turn, memo[k])
 
     def play_each(hyper, states, x):
         """Record decisions that were played."""
@@ -246,8 +247,9 @@ def written_once(
                 x[i] = False
                 for line in range(memos.shape[1]):
                     memos[slot, line, i] = 0.0
-            decide(p, s, Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room), x)
-            remember(p, s, memos[slot])
+            now = Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room)
+            decide(p, s, now, x)
+            remember(p, s, now, memos[slot])
             s.rounds = t
             play(p, s, x)
             fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)

@@ -46,7 +46,7 @@ class LiveCore:
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)
-        return Choice(x[0], memo=memo[0] if self.policy.memos else None)
+        return self.policy.choice_with(x[0], memo[0])
 
     def played(self, x: BoolArray) -> None:
         self.use.drivers.play(*self.given, x.reshape(1, -1))
@@ -58,7 +58,8 @@ class LiveCore:
         if validate.faults_of(choice.x, z, y, reward_range, ARRIVED, np.array(played - round), played) != FINE:
             return False
         self.round[0] = round
-        memo = self.memo if choice.memo is None else choice.memo[None]
+        noted = self.policy.memo_with(choice, choice.x)
+        memo = self.memo if noted is None else noted[None]
         self.use.drivers.learn(
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
             *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, True),

@@ -63,7 +63,8 @@ class CorePolicy(Policy):
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
     # derive(self, s, turn): derive what decisions need, after outcomes were learned
-    # remember(self, s, memo): note down what `learn_outcome` will want to know of today, (memos, n)
+    # remember(self, s, turn, memo): note down what `learn_outcome` will want to know of today, (memos, n), after
+    #     `decide`, which may have left it in the room of the same turn
     # index(self, s, turn, found): the index of each arm, for explanations
     # prepare(self, s): make room to work in, a tuple of arrays, which is `turn.room` for a number of turns
     # show(self, s, adjacency): fill in the estimated graph, (n, n), if the policy learns one
@@ -89,7 +90,15 @@ class CorePolicy(Policy):
         memo = np.zeros((use.count, self.memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
         shape = (*use.batch, use.n)
-        return Choice(x.reshape(shape), memo=memo.reshape(*use.batch, self.memos, use.n) if self.memos else None)
+        return self.choice_with(x.reshape(shape), memo.reshape(*use.batch, self.memos, use.n))
+
+    def choice_with(self, x: BoolArray, memo: Array) -> Choice:
+        """The choice of a decision x, (*batch, n), with what `remember` noted down, (*batch, memos, n)."""
+        return Choice(x, memo=memo if self.memos else None)
+
+    def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Any:
+        """What `remember` noted down, from what came back with an outcome; seen: the arms that it is about."""
+        return given.memo
 
     def played(self, state: State, x: BoolArray) -> State:
         # only `update` may rewrite the state that it is given
@@ -108,7 +117,8 @@ class CorePolicy(Policy):
         feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
-        arrived, memo = use.flat(feedback.arrived, ()), use.memos(feedback.memo)
+        memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
+        arrived = use.flat(feedback.arrived, ())
         use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
         return state
 

@@ -24,8 +24,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     effects,
     evidence,
     factor,
-    ftrl,
-    ftrl_rounds,
     gram,
     graph,
     instrumental,
@@ -57,7 +55,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 from spillover.kernels.ahead import compile_apart, compiled_ahead, missing
 from spillover.kernels.announce import awaited, silence
 from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
-from spillover.kernels.ftrl_rounds import LEAST_PROBABILITY
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
@@ -83,7 +80,6 @@ __all__ = [
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
-    "LEAST_PROBABILITY",
     "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",

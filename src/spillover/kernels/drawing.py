@@ -312,9 +312,3 @@ def take_sample(marginals, budget, key, call, at_round, purpose, order, x):
                 likeliest = i
         x[likeliest] = True
         taken += 1
-
-
-@gufunc((float64[:], int64, uint64[:], uint64, uint64, uint64, boolean[:]), "(n),(),(k),(),(),()->(n)")
-def systematic_sample(marginals, budget, key, call, at_round, purpose, x):
-    """Exactly `budget` arms, each with its marginal probability."""
-    take_sample(marginals, budget, key, call, at_round, purpose, np.empty(x.shape[0], np.int64), x)

@@ -9,10 +9,8 @@ only. It is nearly linear in v where v is large, and in log(v) where v is small.
 import math
 from typing import Final
 
-import numpy as np
-from numba import float64, int64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.elementary import exp_of, log_of
 from spillover.kernels.inner import EIGHT, bare, eight_doubles
 
@@ -241,7 +239,10 @@ def solve_in_turn(room, low, high, mixture):
 
 @bare
 def marginals_into(losses, rate, budget, mixture, marginals, room):
-    """`hybrid_marginals` within other kernels; `room` is scratch memory of shape (blocks(n), ROWS, EIGHT)."""
+    """Minimise <x, losses> + sum(-sqrt(x) + mixture (1 - x) log(1 - x)) / rate over x in [0, 1]^n, sum(x) = budget.
+
+    room: scratch memory of shape (blocks(n), ROWS, EIGHT).
+    """
     n = losses.shape[0]
     if budget == n:
         for i in range(n):
@@ -259,17 +260,3 @@ def marginals_into(losses, rate, budget, mixture, marginals, room):
 def blocks(n):
     """Blocks of eight for n arms."""
     return (n + EIGHT - 1) // EIGHT
-
-
-@gufunc((float64[:], float64, int64, float64, float64[:], float64[:]), "(n),(),(),()->(n),(n)")
-def hybrid_marginals(losses, rate, budget, mixture, marginals, logits):
-    """Minimise <x, losses> + sum(-sqrt(x) + mixture (1 - x) log(1 - x)) / rate over x in [0, 1]^n, sum(x) = budget.
-
-    Also returns the logits of x, which give 1 - x where x rounds to 1.
-    """
-    n = losses.shape[0]
-    room = np.empty((blocks(n), ROWS, EIGHT))
-    marginals_into(losses, rate, budget, mixture, marginals, room)
-    for i in range(n):
-        v = room[i // EIGHT, EXCESS, i % EIGHT]
-        logits[i] = -log_of(4.0 * v * (1.0 + v)) if v > 0.0 else math.inf

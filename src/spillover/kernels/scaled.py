@@ -1,12 +1,6 @@
-"""Rewards on one scale for all arms, as in `policies/scale.py`, in kernels that play many rounds."""
+"""Rewards on one scale for all arms, as in `policies/scale.py`, for functions of one learner."""
 
-from typing import Final
-
-from numba import boolean, float64, int64, njit, uint64
-
-# What such a kernel gets: weights, low, unit, declared, knows_graph, now, budget, reward_range, key.
-SCALE_SIGNATURE: Final = (float64[:], float64, float64, boolean, boolean, int64, int64, float64[:], uint64[:])
-SCALE_LAYOUT: Final = "(n),(),(),(),(),(),(),(r),(k)"
+from numba import njit
 
 
 @njit(inline="always")

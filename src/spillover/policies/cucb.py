@@ -11,7 +11,7 @@ from spillover.core import Lesson, Turn
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.kernels.scaled import amounts_above_low
 from spillover.kernels.scaled import unit_or_one as unit_of
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, learn, means
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
@@ -20,9 +20,6 @@ from spillover.policies.scale import (
     ranking_weights,
     unit_or_one,
 )
-from spillover.policies.scale import (
-    amounts_above_low as amounts_of_batch,
-)
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -30,7 +27,6 @@ from spillover.types import (
     Batch,
     Constant,
     Explanation,
-    Feedback,
     IntArray,
     Problem,
     Rounds,
@@ -53,29 +49,8 @@ class CUCBState(NamedTuple):
     reward_range: Constant[Array]  # (*batch, 2): of z
 
 
-def initial_cucb(problem: Problem, batch: Batch, knows_graph: bool) -> CUCBState:
-    validate.problem(problem)
-    return CUCBState(
-        rounds=np.zeros(batch, np.int64),
-        n_arms=np.full(batch, problem.n_arms, np.int64),
-        clock=np.zeros(batch),
-        averages=empty_averages(problem.n_arms, batch),
-        scale=initial_scale(problem, batch, knows_graph),
-        weights=ranking_weights(problem, batch, knows_graph),
-        budget=np.full(batch, problem.budget, np.int64),
-        reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
-    )
-
-
-def learn_cucb(state: CUCBState, feedback: Feedback, discount: Any, knows_graph: bool) -> CUCBState:
-    """Learn checked feedback; rewrites the averages in place."""
-    scale, reward = amounts_of_batch(state.scale, feedback, knows_graph)
-    averages = learn(state.averages, feedback.x, reward, state.rounds - feedback.age, discount, feedback.arrived)
-    return state._replace(averages=averages, scale=scale)
-
-
 def explain_cucb(
-    state: CUCBState, index: Array, knows_graph: bool, *, discount: Any = 1.0, clock: Any = None, plan: Any = ""
+    state: Any, index: Array, knows_graph: bool, *, discount: Any = 1.0, clock: Any = None, plan: Any = ""
 ) -> Explanation:
     """The estimates behind the next decision: of y, or of z if the graph is known."""
     return scaled_explanation(
@@ -110,8 +85,18 @@ class CUCB(Discounted, ScaledCorePolicy):
     constants = DISCOUNT
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
+        validate.problem(problem)
         check_grid(self, batch)
-        return initial_cucb(problem, batch, self.knows_graph)
+        return CUCBState(
+            rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
+            clock=np.zeros(batch),
+            averages=empty_averages(problem.n_arms, batch),
+            scale=initial_scale(problem, batch, self.knows_graph),
+            weights=ranking_weights(problem, batch, self.knows_graph),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+        )
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         known, clock = s.averages, self.discount * s.clock + 1.0

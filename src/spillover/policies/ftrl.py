@@ -6,19 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
-from spillover.policies.compiled_rounds import course_for_kernels, played_by
+from spillover import validate
+from spillover.core import Lesson, Turn, inner
+from spillover.kernels.drawing import take_sample
+from spillover.kernels.ftrl import ROWS, blocks, marginals_into
+from spillover.kernels.inner import EIGHT
+from spillover.kernels.scaled import amounts_above_low, unit_or_one
 from spillover.policies.explanations import graph_free_explanation
-from spillover.policies.scale import (
-    Scale,
-    ScaledPolicy,
-    amounts_above_low,
-    initial_scale,
-    ranking_weights,
-    scale_for_kernels,
-    unit_or_one,
-)
+from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -33,14 +28,16 @@ from spillover.types import (
     IntArray,
     Problem,
     Rounds,
-    Stretch,
 )
+
+LEAST_PROBABILITY = 1e-100  # sums of inverses must stay finite, even for decisions made by someone else
 
 
 class FTRLState(NamedTuple):
     """What FTRL has learned."""
 
     rounds: Rounds  # (*batch,): rounds played
+    n_arms: Constant[IntArray]  # (*batch,)
     losses: Finite  # (*batch, n): L, the estimated losses sum 2 (1 - r) / p, on the current scale
     inverse: Amount  # (*batch, n): sum 2 / p: the losses if every reward were 0
     scale: Scale
@@ -51,7 +48,7 @@ class FTRLState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FTRL(ScaledPolicy):
+class FTRL(ScaledCorePolicy):
     """A benchmark that is nearly optimal for both stochastic and adversarial rewards.
 
     The probabilities of the arms minimise <p, L> + sqrt(t) sum(-sqrt(p) + g (1 - p) log(1 - p)) over sum(p) = s, where
@@ -78,6 +75,10 @@ class FTRL(ScaledPolicy):
     (2, array([0.4, 0.4, 0.4, 0.4, 0.4]))
     """
 
+    compiled = True
+    allocates = False
+    memos = 1  # the probabilities of the arms
+    unchanged_by_play = ("losses", "inverse", "scale")
     quantity = "probability of being drawn"
     scores_have_units = False
     randomised = True
@@ -88,6 +89,7 @@ class FTRL(ScaledPolicy):
         weights = ranking_weights(problem, batch, self.knows_graph)
         return FTRLState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, n, np.int64),
             losses=np.zeros(line),
             inverse=np.zeros(line),
             scale=initial_scale(problem, batch, self.knows_graph),
@@ -97,53 +99,41 @@ class FTRL(ScaledPolicy):
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
-    def marginals(self, state: FTRLState) -> Array:
-        """The probability of each arm in the next round, (*batch, n)."""
-        rate = 1.0 / np.sqrt(state.rounds + 1.0)
-        return np.asarray(kernels.hybrid_marginals(state.losses, rate, state.budget, state.mixture)[0])
+    def prepare(self, s: Any) -> Any:
+        return np.empty((blocks(s.n_arms), ROWS, EIGHT)), np.empty(s.n_arms, np.int64)
 
-    def select(self, state: FTRLState, rng: Rng) -> Choice:
-        p = self.marginals(state)
-        return Choice(np.asarray(kernels.systematic_sample(p, state.budget, *rng.address())), probability=p)
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        fill_marginals(s, turn, found)
 
-    def played(self, state: FTRLState, x: BoolArray) -> FTRLState:
-        validate.decision("x", x, state.losses.shape)
-        return state._replace(rounds=state.rounds + 1)
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        fill_marginals(s, turn, turn.lines[0])
+        take_sample(turn.lines[0], s.budget, turn.key, turn.call, turn.round, turn.purpose, turn.room[1], x)
 
-    def update(self, state: FTRLState, feedback: Feedback, rng: Rng) -> FTRLState:
-        feedback = validate.feedback(
-            feedback, state.losses.shape, state.reward_range, state.rounds, rewards=self.needs_rewards
-        )
-        seen = feedback.x & feedback.arrived[..., None]
-        weight = np.where(seen, 2.0 / probabilities(feedback.probability, seen), 0.0)
-        scale, amount = amounts_above_low(state.scale, feedback, self.knows_graph)
-        unit = unit_or_one(scale)
-        reward = np.where(seen, amount / unit[..., None], 0.0)
-        if self.knows_graph:
-            # w z / max(w) on one scale for all arms, from its lowest to its highest possible value
-            low, floor = scale.low[..., None], np.minimum(scale.low, 0.0)[..., None]
-            reward = (state.share * (low + amount) - floor) / (low + unit[..., None] - floor)
-        reward = np.where(seen, np.clip(reward, 0.0, 1.0), 0.0)
-        # sum 2 (1 - y / c) / p for the new unit c, without a difference of large sums
-        kept = np.where(scale.unit > 0, state.scale.unit / unit, 1.0)[..., None]
-        losses = kept * state.losses + (1.0 - kept) * state.inverse + weight * (1.0 - reward)
-        return state._replace(losses=losses, inverse=state.inverse + weight, scale=scale)
+    def remember(self, s: Any, turn: Turn, memo: Any) -> None:
+        for i in range(memo.shape[1]):
+            memo[0, i] = turn.lines[0, i]
 
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        return CompiledRounds(self.play_stretch, memos=1, draws_rewards=True) if unchanged(self, AS_COMPILED) else None
+    def choice_with(self, x: BoolArray, memo: Array) -> Choice:
+        return Choice(x, probability=memo[..., 0, :])
 
-    def play_stretch(self, state: FTRLState, stretch: Stretch, rng: Rng) -> FTRLState | None:
-        played = played_by(
-            kernels.play_ftrl,
-            *(state.losses, state.inverse, state.mixture, stretch.flight.memo),
-            *scale_for_kernels(state, state.share, self.knows_graph, rng),
-            *course_for_kernels(stretch),
-        )
-        if played is None:
-            return None
-        rounds = state.rounds + len(stretch.recorded)
-        return state._replace(rounds=rounds, scale=state.scale._replace(unit=played[0]))
+    def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Array:
+        return probabilities(given.probability, seen)[..., None, :]
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        amounts, scale, before = turn.lines[0], s.scale, s.scale.unit
+        observed = lesson.z if self.knows_graph else lesson.y
+        scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, amounts)
+        unit = unit_or_one(scale.unit)
+        kept = before / unit if scale.unit > 0.0 else 1.0
+        if kept != 1.0:  # sum 2 (1 - y / c) / p for the new unit c, without a difference of large sums
+            for i in range(lesson.x.shape[0]):
+                s.losses[i] = kept * s.losses[i] + (1.0 - kept) * s.inverse[i]
+        for i in range(lesson.x.shape[0]):
+            if lesson.x[i]:
+                weight = 2.0 / max(lesson.memo[0, i], LEAST_PROBABILITY)
+                reward = share_of_scale(amounts[i], s.share[i], scale.low, unit, self.knows_graph)
+                s.losses[i] += weight * (1.0 - reward)
+                s.inverse[i] += weight
 
     def explain(self, state: FTRLState, rng: Rng) -> Explanation:
         """Index and score are the probabilities of being drawn.
@@ -151,7 +141,7 @@ class FTRL(ScaledPolicy):
         The mean is the same probability without the regulariser: 1 for the s arms with the least estimated loss. The
         difference is due to the regulariser. The count is the importance-weighted number of observations, sum 1 / p.
         """
-        p, seen = self.marginals(state), state.inverse > 0
+        p, seen = self.indices(state, rng), state.inverse > 0
         return graph_free_explanation(
             mean=np.where(seen, leaders(state.losses, state.budget), np.nan),
             count=state.inverse / 2.0,
@@ -160,7 +150,20 @@ class FTRL(ScaledPolicy):
         )
 
 
-AS_COMPILED = methods_of(FTRL, (*ROUND, "marginals"))
+@inner
+def fill_marginals(s: Any, turn: Turn, found: Any) -> None:
+    """The probability of each arm in the next round."""
+    marginals_into(s.losses, 1.0 / math.sqrt(s.rounds + 1.0), s.budget, s.mixture, found, turn.room[0])
+
+
+@inner
+def share_of_scale(amount: Any, share: Any, low: Any, unit: Any, knows_graph: Any) -> Any:
+    """The reward in [0, 1]; with a known graph that of w z / max(w), from its lowest to its highest possible value."""
+    reward = amount / unit
+    if knows_graph:
+        floor = min(low, 0.0)
+        reward = (share * (low + amount) - floor) / (low + unit - floor)
+    return min(max(reward, 0.0), 1.0)
 
 
 def entropy_weight(n: int, budget: int) -> float:
@@ -193,4 +196,4 @@ def probabilities(given: Any, seen: BoolArray) -> Array:
     validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
     p = np.where(seen, given, 1.0)
     validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)
-    return np.maximum(p, kernels.LEAST_PROBABILITY)
+    return p

@@ -1,15 +1,19 @@
 """Restarts after a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and SEM-UCB."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.constraints.search import top_arms
 from spillover.contracts.hyperparameters import check_grid
-from spillover.policies.averages import Averages, learn, upper_index
-from spillover.policies.cucb import WIDTH, CUCBState, explain_cucb, initial_cucb, learn_cucb
+from spillover.core import Lesson, Turn, choose_top, inner, later
+from spillover.kernels.averages import add_rewards, grown_bounds
+from spillover.kernels.detection import force_arm, note_and_test
+from spillover.kernels.scaled import amounts_above_low, rank
+from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.policies.averages import Averages, empty_averages, learn, upper_index
+from spillover.policies.cucb import CAP, WIDTH, explain_cucb
 from spillover.policies.graph_policy import (
     GraphPolicy,
     MeansState,
@@ -20,7 +24,7 @@ from spillover.policies.graph_policy import (
     range_width,
 )
 from spillover.policies.initialisation import starting
-from spillover.policies.scale import ScaledPolicy, amounts_above_low, ranking, unit_or_one
+from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.types import (
@@ -29,12 +33,14 @@ from spillover.types import (
     Batch,
     BoolArray,
     Choice,
+    Constant,
     Explanation,
     Feedback,
     Finite,
     IntArray,
     Problem,
     Round,
+    Rounds,
     Within,
 )
 
@@ -53,13 +59,23 @@ class Detector(NamedTuple):
     alarms: Round  # (*batch,): how many restarts there were
 
 
-Base = TypeVar("Base", CUCBState, MeansState)
+class GLRCUCBState(NamedTuple):
+    """What CUCB has learned since the last restart, and the state of the detector."""
+
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    averages: Averages  # of amounts on the scale
+    detector: Detector
+    scale: Scale
+    weights: Constant[Array]  # (*batch, n): ones, or the true ones
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
 
 
-class RestartState(NamedTuple, Generic[Base]):
-    """The state of the policy that restarts, and that of the detector."""
+class GLRSEMUCBState(NamedTuple):
+    """The state of SEM-UCB, and that of the detector."""
 
-    base: Base
+    base: MeansState
     detector: Detector
 
     @property
@@ -69,10 +85,6 @@ class RestartState(NamedTuple, Generic[Base]):
     @property
     def budget(self) -> IntArray:
         return self.base.budget
-
-
-GLRCUCBState: TypeAlias = RestartState[CUCBState]
-GLRSEMUCBState: TypeAlias = RestartState[MeansState]
 
 
 def empty_history(n_arms: int, batch: Batch) -> Detector:
@@ -99,27 +111,9 @@ def test_for_change(
     return detector._replace(restart=np.where(alarm, now, detector.restart), alarms=detector.alarms + alarm)
 
 
-def forced_arm(n_arms: int, since: IntArray, rate: float) -> IntArray:
-    """The arm that is due for a forced trial, or -1: each once in every n / rate rounds since the restart."""
-    if rate == 0.0:
-        return np.full(since.shape, -1)
-    turn = since % int(max(min(n_arms / rate, 2.0**62), n_arms))
-    return np.where(turn < n_arms, turn, -1)
-
-
-def force(x: BoolArray, since: IntArray, rate: float, budget: IntArray, rng: Rng) -> BoolArray:
-    """A random set with the arm that is due for a forced trial; x if none is due."""
-    arm = forced_arm(x.shape[-1], since, rate)
-    if (arm < 0).all():
-        return x
-    scores = rng.uniform(x.shape[-1]) + 1.0
-    scores = np.where(np.arange(x.shape[-1]) == arm[..., None], np.inf, scores)
-    return np.where((arm >= 0)[..., None], top_arms(scores, budget, rng), x)
-
-
 def forced_plan(n_arms: int, since: IntArray, rate: float) -> Any:
     """The reason in explanations if a forced trial decides."""
-    return np.where(forced_arm(n_arms, since, rate) >= 0, FORCED, "")
+    return np.where(kernels.forced_arm(np.empty(n_arms), since, rate) >= 0, FORCED, "")
 
 
 def check_rates(false_alarms: float, forced: float) -> None:
@@ -132,7 +126,7 @@ def check_rates(false_alarms: float, forced: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLRCUCB(ScaledPolicy):
+class GLRCUCB(ScaledCorePolicy):
     """CUCB that forgets everything when a likelihood-ratio test detects that an arm has changed.
 
     Feedback is tested as it arrives, so its order matters.
@@ -150,6 +144,9 @@ class GLRCUCB(ScaledPolicy):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
+    compiled = True
+    allocates = False
+    unchanged_by_play = ("averages", "detector", "scale")
     order_free = False
 
     def __post_init__(self) -> None:
@@ -157,42 +154,58 @@ class GLRCUCB(ScaledPolicy):
         check_rates(self.false_alarms, self.forced)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRCUCBState:
-        return GLRCUCBState(initial_cucb(problem, batch, self.knows_graph), empty_history(problem.n_arms, batch))
-
-    def index(self, state: GLRCUCBState) -> Array:
-        base, since = state.base, state.base.rounds - state.detector.restart
-        unit = unit_or_one(base.scale)
-        return upper_index(base.averages, base.rounds, since + 1, width=WIDTH, unit=unit, cap=1.0)
-
-    def select(self, state: GLRCUCBState, rng: Rng) -> Choice:
-        base = state.base
-        scores = ranking(base.weights, base.scale, self.index(state), self.knows_graph)
-        x = top_arms(scores, base.budget, rng)
-        return Choice(force(x, base.rounds - state.detector.restart, self.forced, base.budget, rng))
-
-    def played(self, state: GLRCUCBState, x: BoolArray) -> GLRCUCBState:
-        validate.decision("x", x, state.base.weights.shape)
-        return state._replace(base=state.base._replace(rounds=state.base.rounds + 1))
-
-    def update(self, state: GLRCUCBState, feedback: Feedback, rng: Rng) -> GLRCUCBState:
-        shape, reward_range, rounds = state.base.weights.shape, state.base.reward_range, state.base.rounds
-        feedback = validate.feedback(feedback, shape, reward_range, rounds, rewards=self.needs_rewards)
-        base = learn_cucb(state.base, feedback, 1.0, self.knows_graph)
-        _, reward = amounts_above_low(base.scale, feedback, self.knows_graph)
-        unit = unit_or_one(base.scale)
-        detector = test_for_change(
-            state.detector, base.averages, feedback, reward, unit, base.rounds, self.false_alarms
+        validate.problem(problem)
+        return GLRCUCBState(
+            rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
+            averages=empty_averages(problem.n_arms, batch),
+            detector=empty_history(problem.n_arms, batch),
+            scale=initial_scale(problem, batch, self.knows_graph),
+            weights=ranking_weights(problem, batch, self.knows_graph),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
-        return GLRCUCBState(base, detector)
+
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        fill_index(self, s, found)
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores, second = turn.lines[0], later(turn)
+        fill_index(self, s, scores)
+        rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
+        choose_top(scores, s.budget, turn, x)
+        since, budget = s.rounds - s.detector.restart, s.budget
+        force_arm(
+            since, self.forced, budget, second.key, second.call, second.round, second.purpose, scores, turn.best, x
+        )
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        amounts, scale, known, past = turn.lines[0], s.scale, s.averages, s.detector
+        observed = lesson.z if self.knows_graph else lesson.y
+        scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, amounts)
+        add_rewards(known.sums, known.counts, known.stamps, lesson.x, amounts, lesson.round, 0.0, known.sums[:0])
+        unit = unit_of(scale.unit)
+        if note_and_test(past.counts, past.totals, past.used, lesson.x, amounts, unit, self.false_alarms):
+            known.sums[:], known.counts[:], known.stamps[:] = 0.0, 0.0, 0
+            past.counts[:], past.totals[:], past.used[:] = 0.0, 0.0, 0
+            past.restart = s.rounds
+            past.alarms += 1
 
     def explain(self, state: GLRCUCBState, rng: Rng) -> Explanation:
-        index, base = self.index(state), state.base
-        since = base.rounds - state.detector.restart
+        index, since = self.indices(state, rng), state.rounds - state.detector.restart
         plan = forced_plan(index.shape[-1], since, self.forced)
-        return explain_cucb(base, index, self.knows_graph, clock=since, plan=plan)
+        return explain_cucb(state, index, self.knows_graph, clock=since, plan=plan)
 
     def signals(self, state: GLRCUCBState) -> dict[str, Any]:
-        return {"changes_seen": state.detector.alarms, "latest": state.base.averages.stamps}
+        return {"changes_seen": state.detector.alarms, "latest": state.averages.stamps}
+
+
+@inner
+def fill_index(p: Any, s: Any, found: Any) -> None:
+    """That of CUCB, since the last restart."""
+    found[:] = 1.0  # the bonus does not grow
+    clock, unit = s.rounds - s.detector.restart + 1.0, unit_of(s.scale.unit)
+    grown_bounds(s.averages.sums, s.averages.counts, clock, WIDTH, unit, CAP, 1.0, found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +246,8 @@ class GLRSEMUCB(GraphPolicy):
     def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
         base = state.base
         choice = choose_by_scores(base, self.index(state), self.graph, rng)
-        forced = force(choice.x, base.rounds - state.detector.restart, self.forced, base.budget, rng)
+        since = base.rounds - state.detector.restart
+        forced = kernels.forced_set(choice.x, since, self.forced, base.budget, *rng.address())
         planned = starting(base.plan, base.rounds)  # the initialisation comes first
         return choice._replace(x=np.where(planned[..., None], choice.x, forced))
 

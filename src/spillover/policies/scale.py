@@ -15,8 +15,7 @@ from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
 from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
 from spillover.kernels.scaled import rank
-from spillover.rng import Rng
-from spillover.types import Amount, Array, Batch, BoolArray, Constant, Feedback, Finite, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,33 +88,6 @@ def initial_scale(problem: Problem, batch: Batch, knows_graph: bool) -> Scale:
         return Scale(np.zeros(batch), np.zeros(batch), np.zeros(batch, np.bool_))
     pairs = validate.spread(name, given, (*batch, 2))
     return Scale(pairs[..., 0].copy(), np.asarray(pairs[..., 1] - pairs[..., 0]), np.ones(batch, np.bool_))
-
-
-def amounts_above_low(scale: Scale, feedback: Feedback, knows_graph: bool) -> tuple[Scale, Array]:
-    """The scale after some feedback, and the amounts in it, 0 for arms not chosen.
-
-    Sums of amounts are divided by the unit only when they are used, so that a running maximum rescales all earlier
-    rewards.
-    """
-    observed = feedback.z if knows_graph else feedback.y
-    above = np.where(feedback.x, np.maximum(observed - scale.low[..., None], 0.0), 0.0)
-    if scale.declared.all():
-        return scale, np.minimum(above, scale.unit[..., None])
-    largest = np.where(feedback.arrived, above.max(axis=-1), 0.0)
-    unit = np.where(scale.declared, scale.unit, np.maximum(scale.unit, largest))
-    return scale._replace(unit=unit), np.minimum(above, unit[..., None])
-
-
-def scale_for_kernels(state: Any, weights: Array, knows_graph: bool, rng: Rng) -> tuple[Any, ...]:
-    """The arguments in the order of `kernels.scaled.SCALE_SIGNATURE`, from the state of a policy."""
-    return weights, *state.scale, knows_graph, state.rounds, state.budget, state.reward_range, rng.keys
-
-
-def ranking(weights: Array, scale: Scale, index: Array, knows_graph: bool) -> Array:
-    """The scores of the arms: the index or, with a known graph, the weight times the index as a reward z."""
-    if not knows_graph:
-        return index
-    return np.asarray(weights * (scale.low[..., None] + scale.unit[..., None] * index))
 
 
 def unit_or_one(scale: Scale) -> Array:

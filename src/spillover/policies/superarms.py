@@ -28,7 +28,7 @@ class SuperArmState(NamedTuple):
     clock: Amount  # (*batch,)
     averages: Averages  # of the payoff of each set, (*batch, sets)
     members: Constant[BoolArray]  # (*batch, sets, n)
-    scale: Amount  # (*batch,): an upper bound on the size of the payoff
+    scale: Amount  # (*batch,): how far payoffs can differ
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
 
@@ -51,6 +51,7 @@ class SuperArmUCB(Discounted, CorePolicy):
 
     compiled = True
     allocates = False
+    unchanged_by_play = ("averages", "members")
     constants = DISCOUNT
     explains = True
     needs_rewards = False
@@ -72,14 +73,13 @@ class SuperArmUCB(Discounted, CorePolicy):
         chosen = np.array(list(combinations(range(n), problem.budget)))
         np.put_along_axis(members, chosen, True, axis=-1)
         overall = np.asarray(problem.reward_range if problem.overall_range is None else problem.overall_range, float)
-        largest = np.where(overall[..., 1] > 0.0, overall[..., 1], -overall[..., 0])  # all may be harmful
         return SuperArmState(
             rounds=np.zeros(batch, np.int64),
             n_arms=np.full(batch, n, np.int64),
             clock=np.zeros(batch),
             averages=empty_averages(sets, batch),
             members=np.broadcast_to(members, (*batch, sets, n)).copy(),
-            scale=np.broadcast_to(n * largest, batch).copy(),
+            scale=np.broadcast_to(n * (overall[..., 1] - overall[..., 0]), batch).copy(),
             budget=np.full(batch, problem.budget, np.int64),
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
@@ -159,7 +159,7 @@ def fill_index(p: Any, s: Any, found: Any) -> None:
 
 
 @inner
-def is_same(members: Any, x: Any) -> bool:
+def is_same(members: Any, x: Any) -> Any:
     """Whether a set is the one that was played."""
     alike = 0
     while alike < x.shape[0] and members[alike] == x[alike]:

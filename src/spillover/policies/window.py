@@ -33,8 +33,6 @@ from spillover.types import (
 class Window(NamedTuple):
     """The rounds of play inside the window, in slots by round modulo its length."""
 
-    sums: Finite  # (*batch, n)
-    counts: Amount  # (*batch, n)
     rewards: Finite  # (*batch, window, n)
     chosen: BoolArray  # (*batch, window, n)
     holds: Round  # (*batch, window): the round in each slot, which has left the window if a later one is due there
@@ -45,6 +43,8 @@ class WindowState(NamedTuple):
 
     rounds: Rounds  # (*batch,)
     n_arms: Constant[IntArray]  # (*batch,)
+    sums: Finite  # (*batch, n): over the window
+    counts: Amount  # (*batch, n)
     window: Window
     scale: Scale
     weights: Constant[Array]  # (*batch, n): ones, or the true ones
@@ -70,6 +70,7 @@ class SlidingWindowCUCB(ScaledCorePolicy):
 
     compiled = True
     allocates = False
+    unchanged_by_play = ("window", "scale")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,9 +82,9 @@ class SlidingWindowCUCB(ScaledCorePolicy):
         return WindowState(
             rounds=np.zeros(batch, np.int64),
             n_arms=np.full(batch, problem.n_arms, np.int64),
+            sums=np.zeros(line),
+            counts=np.zeros(line),
             window=Window(
-                sums=np.zeros(line),
-                counts=np.zeros(line),
                 rewards=np.zeros(ring),
                 chosen=np.zeros(ring, np.bool_),
                 holds=np.zeros(ring[:-1], np.int64),
@@ -97,7 +98,7 @@ class SlidingWindowCUCB(ScaledCorePolicy):
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         found[:] = 1.0  # the bonus does not grow
         clock, unit = float(min(s.rounds + 1, self.window)), unit_of(s.scale.unit)
-        grown_bounds(s.window.sums, s.window.counts, clock, WIDTH, unit, CAP, 1.0, found)
+        grown_bounds(s.sums, s.counts, clock, WIDTH, unit, CAP, 1.0, found)
 
     def note_play(self, s: Any, x: Any) -> None:
         """Forget the round that has left the window."""
@@ -106,8 +107,8 @@ class SlidingWindowCUCB(ScaledCorePolicy):
             return
         for i in range(x.shape[0]):
             if known.chosen[slot, i]:
-                known.counts[i] -= 1.0
-                known.sums[i] = known.sums[i] - known.rewards[slot, i] if known.counts[i] > 0.0 else 0.0
+                s.counts[i] -= 1.0
+                s.sums[i] = s.sums[i] - known.rewards[slot, i] if s.counts[i] > 0.0 else 0.0
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         amounts, scale = turn.lines[0], s.scale
@@ -121,16 +122,16 @@ class SlidingWindowCUCB(ScaledCorePolicy):
             known.chosen[slot, i] = lesson.x[i]
             known.rewards[slot, i] = amounts[i]
             if lesson.x[i]:
-                known.sums[i] += amounts[i]
-                known.counts[i] += 1.0
+                s.sums[i] += amounts[i]
+                s.counts[i] += 1.0
 
     def explain(self, state: WindowState, rng: Rng) -> Explanation:
         return scaled_explanation(
             state.scale,
             state.weights,
             self.knows_graph,
-            mean=mean_of(state.window.sums, state.window.counts) / unit_or_one(state.scale)[..., None],
-            count=state.window.counts.copy(),
+            mean=mean_of(state.sums, state.counts) / unit_or_one(state.scale)[..., None],
+            count=state.counts.copy(),
             clock=np.minimum(state.rounds, self.window),
             index=self.indices(state, rng),
         )
