@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from spillover.testing.stretches import check_stretches
 
 import spillover as sp
 from spillover.contracts import Policy
@@ -15,7 +16,6 @@ from spillover.delays import BadNewsDelay
 from spillover.rng import Purpose
 from spillover.state import leaves
 from spillover.testing import check_policy
-from spillover.testing.stretches import check_stretches
 from spillover.testing.trial import Trial
 from spillover.types import Feedback
 from tests.core.explorers import BOTH, CompiledExplorer, Explorer
@@ -176,7 +176,7 @@ def test_random_worlds_sizes_delays_and_settings(seed) -> None:
 class Once(Explorer):
     """Notes down something in its first round only."""
 
-    def remember(self, s, memo):
+    def remember(self, s, turn, memo):
         if s.rounds == 0:
             memo[0, 0] = 8.0
 

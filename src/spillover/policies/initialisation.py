@@ -58,11 +58,11 @@ def follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
     raise NotImplementedError("for compiled functions of one learner")
 
 
-@overload(follows_plan, inline="always")
+@overload(follows_plan, inline="always")  # type: ignore[untyped-decorator]
 def compiled_follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
     if plan.ndim == 1:
 
-        def of_sweep(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
+        def of_sweep(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
             decides = rounds * budget < plan.shape[0]
             if decides:
                 for i in range(x.shape[0]):
@@ -71,7 +71,7 @@ def compiled_follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
 
         return of_sweep
 
-    def of_matrix(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
+    def of_matrix(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
         decides = rounds < plan.shape[0]
         if decides:
             for i in range(x.shape[0]):
