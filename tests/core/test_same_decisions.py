@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from spillover.testing.stretches import check_stretches
 
 import spillover as sp
 from spillover.contracts import Policy
@@ -16,6 +15,7 @@ from spillover.delays import BadNewsDelay
 from spillover.rng import Purpose
 from spillover.state import leaves
 from spillover.testing import check_policy
+from spillover.testing.invariance import check_stretches
 from spillover.testing.trial import Trial
 from spillover.types import Feedback
 from tests.core.explorers import BOTH, CompiledExplorer, Explorer

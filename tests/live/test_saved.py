@@ -129,7 +129,7 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         ("ndc-sem", "state.budget", 3),
         ("ndc-sem", "state.rounds", 10),
         ("glr-cucb", "state.detector.used", 1_000_000),
-        ("glr-cucb", "state.base.averages.stamps", 12),
+        ("glr-cucb", "state.averages.stamps", 12),
         ("cts", "state.successes", -1.0),
         ("cts", "state.failures", np.nan),
         ("cts", "state.weights", 2.0),

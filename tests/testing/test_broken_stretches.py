@@ -20,8 +20,9 @@ class StopsTheClock(sp.NDCSEM):
     """One leaf of the state is not kept up to date."""
 
     def play_stretch(self, state, stretch, rng):
+        before = state.clock.copy()
         played = super().play_stretch(state, stretch, rng)
-        return None if played is None else played._replace(clock=state.clock)
+        return None if played is None else played._replace(clock=before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class Misdated(sp.NDCSEM):
     def learn(self, state, feedback, rng):
         return super().learn(state, feedback._replace(age=np.zeros_like(feedback.age)), rng)
 
-    is_compiled = True
+    runs_compiled = True
 
 
 @dataclass(frozen=True, kw_only=True)

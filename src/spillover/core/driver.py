@@ -79,7 +79,7 @@ ARGUMENTS = {  # of the functions above, by the names that policies have for the
     "learn_outcome": "self, s, lesson, turn",
     "note_play": "self, s, x",
     "derive": "self, s, turn",
-    "remember": "self, s, memo",
+    "remember": "self, s, turn, memo",
     "index": "self, s, turn, found",
     "prepare": "self, s",
     "show": "self, s, adjacency",

@@ -114,7 +114,8 @@ class CorePolicy(Policy):
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         use = Use(self, state)
         shape = (*use.batch, use.n)
-        feedback = validate.feedback(feedback, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
+        given = Feedback(*feedback)  # checked again, whoever says that it was
+        feedback = validate.feedback(given, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
@@ -129,10 +130,14 @@ class CorePolicy(Policy):
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        use = Use(self, state)
         other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
-        if use.batch or other:
+        if state.rounds.ndim or other:
             return super().catch_up(state, rounds, first, rng)
+        return self.learn_history(state, rounds, rng)
+
+    def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
+        """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
+        use = Use(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
@@ -186,8 +191,9 @@ class CorePolicy(Policy):
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
-        numbers = {f.name: 0 for f in fields(self) if is_number(getattr(self, f.name))}  # type: ignore[arg-type]
-        axes = numbers | dict(self.constants)
+        given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        numbers = [name for name, value in given.items() if is_number(value) or name in self.grids]
+        axes = dict.fromkeys(numbers, 0) | dict(self.constants)
         return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
 
     def check_numbers(self, batch: Batch) -> None:
@@ -209,8 +215,8 @@ def own_type(names: tuple[str, ...]) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a field is a number, or a grid of them."""
-    return isinstance(value, bool | int | float | np.generic | np.ndarray | list)
+    """Whether a field is a number; whether it may be a grid of them, `grids` says."""
+    return isinstance(value, bool | int | float | np.number | np.bool_)
 
 
 def spread(value: Any, batch: Batch, axes: int) -> Any:

@@ -54,11 +54,11 @@ class AblatedNDCSEM(NDCSEM):
         return state._replace(plan=draws < problem.budget)
 
     @property
-    def is_compiled(self) -> bool:
+    def runs_compiled(self) -> bool:
         return bool(self.graph.fuses)  # compiled rounds know the assumed delay
 
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        if self.delay_aware or self.is_compiled:
+        if self.delay_aware or self.runs_compiled:
             return super().learn(state, feedback, rng)
         feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
         learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)

@@ -10,6 +10,7 @@ import numpy as np
 
 from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.core import CorePolicy, Functions, Lesson, Turn, choose_top, inner
+from spillover.graph.none import EmptyGraph
 from spillover.kernels.averages import add_pulls, add_rewards
 from spillover.kernels.gram import absorb_outcome
 from spillover.kernels.graph import is_spent, note_moves, refit, room_for_refit
@@ -97,17 +98,24 @@ class BoundedMeans(Discounted, MeansOnGraph, CorePolicy):
 
     def index(self, state: MeansState) -> Array:
         """The mean of each arm plus the bonus; +inf for an arm never observed (never played, if pulls count)."""
-        return self.indices(state, Rng(0))
+        return self.indices(self.without_graph(state), Rng(0))
+
+    def without_graph(self, state: MeansState) -> MeansState:
+        """The state with nothing but the weights of a graph that only its own learner, in Python, knows how to learn."""
+        if self.graph.fuses:
+            return state
+        return state._replace(graph=EmptyGraph(np.ascontiguousarray(state.graph.weights)))
 
     def select(self, state: MeansState, rng: Rng) -> Choice:
         if not unchanged(self, INDEX):
             return super().select(state, rng)
         check_weights(state, self.graph)
-        return CorePolicy.select(self, state, rng)._replace(memo=self.graph.remember(state.graph))
+        choice = CorePolicy.select(self, self.without_graph(state), rng)
+        return choice._replace(memo=self.graph.remember(state.graph))
 
     def played(self, state: MeansState, x: BoolArray) -> MeansState:
-        played: MeansState = CorePolicy.played(self, state, x)
-        return played
+        played: MeansState = CorePolicy.played(self, self.without_graph(state), x)
+        return played._replace(graph=state.graph)
 
     def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
         if not self.graph.fuses or not unchanged(self, ABSORBING):
@@ -120,7 +128,7 @@ class BoundedMeans(Discounted, MeansOnGraph, CorePolicy):
             one_by_one: MeansState = Policy.catch_up(self, state, rounds, first, rng)
             return one_by_one
         if self.graph.fuses:
-            learned: MeansState = CorePolicy.catch_up(self, state, rounds, first, rng)
+            learned: MeansState = self.learn_history(state, rounds, rng)
             return learned
         pulls = state.pulls
         for played_at, x in enumerate(rounds.x if self.bonus.pending else (), int(state.rounds) + 1):

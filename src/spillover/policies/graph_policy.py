@@ -226,7 +226,7 @@ class MeansOnGraph(GraphPolicy):
         kernels.discounted_arrival(*averages, rounds.x, rounds.z, played_at, self.discount, rounds.arrived)
         past = self.discount ** np.arange(count)
         return state._replace(
-            rounds=state.rounds + count,
+            rounds=np.asarray(state.rounds + count),
             clock=np.asarray(self.discount**count * state.clock + past.sum()),
             graph=self.absorb_rounds(state.graph, rounds, played_at),
         )
