@@ -101,7 +101,7 @@ class BoundedMeans(Discounted, MeansOnGraph, CorePolicy):
         return self.indices(self.without_graph(state), Rng(0))
 
     def without_graph(self, state: MeansState) -> MeansState:
-        """The state with nothing but the weights of a graph that only its own learner, in Python, knows how to learn."""
+        """The state with the weights alone of a graph that only its own learner, in Python, can learn."""
         if self.graph.fuses:
             return state
         return state._replace(graph=EmptyGraph(np.ascontiguousarray(state.graph.weights)))
