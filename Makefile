@@ -41,6 +41,7 @@ $(READY): requirements.lock pyproject.toml
 	@$(PIP) install --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m compileall -q src
 	@echo "== compiling the kernels (once)" && $(BIN)/python -c "from spillover import kernels; kernels.compile_all()"
+	@$(BIN)/python -c "from spillover.simulation.compile_ahead import compile_policies; compile_policies()"
 	@touch $@
 
 # mypy takes longest by far, so the others run beside it.

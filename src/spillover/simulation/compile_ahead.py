@@ -1,0 +1,44 @@
+"""Compile the functions of policies in advance, by using each of them for a few rounds."""
+
+from typing import Any
+
+import numpy as np
+
+from spillover.core import CorePolicy
+from spillover.environments import SyntheticSEM
+from spillover.policies import NDCSEM, POLICIES
+from spillover.rng import Purpose, Rng
+from spillover.simulation.protocol import problem_for
+from spillover.simulation.replications import simulate
+from spillover.types import Feedback
+
+OTHERS = (NDCSEM(pending=True), NDCSEM(graph="none"), NDCSEM(graph="adaptive"))  # compiled apart from the defaults
+
+
+def compile_policies() -> None:
+    """Compile the built-in policies that are written for one learner, with one process for each core."""
+    from joblib import Parallel, cpu_count, delayed
+
+    built_in = [POLICIES[name]() for name in POLICIES.built_in]
+    wanted = [policy for policy in (*built_in, *OTHERS) if isinstance(policy, CorePolicy) and policy.compiled]
+    Parallel(n_jobs=cpu_count(), batch_size=1)(delayed(use_for_a_moment)(policy) for policy in wanted)
+
+
+def use_for_a_moment(policy: Any) -> None:
+    """Simulate some rounds, and decide, play, learn, explain and catch up once."""
+    environment = SyntheticSEM(horizon=12, changes=())
+    simulate(policy, environment, 1, replications=2, threads=1)
+    rng = Rng(0)
+    problem = problem_for(policy, environment.draw(rng.at(Purpose.WORLD)))
+    player = policy.for_problem(problem)
+    state = player.init(problem, rng.at(Purpose.START))
+    for t in (1, 2):
+        choice = player.select(state, rng.at(Purpose.CHOICE, t))
+        state, z = player.played(state, choice.x), np.where(choice.x, 0.5, 0.0)
+        outcome = Feedback(choice.x, z, z, np.array(0), np.array(True), choice.probability, choice.memo)
+        state = player.update(state, outcome, rng.at(Purpose.LEARNING, t))
+    player.explain(state, rng.at(Purpose.CHOICE, 3))
+    if not player.randomised:
+        x, y = np.stack([choice.x] * 2), np.stack([z] * 2)
+        past = Feedback(x, y, y, np.zeros(2, np.int64), np.ones(2, np.bool_))
+        player.solve(player.catch_up(state, past, 3, rng))
