@@ -62,7 +62,7 @@ def test_an_arm_that_was_always_chosen_is_not_worth_a_trial() -> None:
 def test_a_trial_takes_the_place_that_limits_allow() -> None:
     alike = table(1.0)
     chosen = sum(np.asarray(alike[f"promo_{name}"], float) for name in ("bread", "eggs", "fish"))
-    alike |= {"sales": 20 + chosen + 2.0 * np.random.default_rng(2).normal(size=30)}
+    alike |= {"sales": 20 + chosen + np.random.default_rng(2).normal(size=30)}
     free = sp.next_decision(alike, budget=2)
     assert free.trial is not None
     assert free.trial.instead_of is not None

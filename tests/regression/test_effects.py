@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from spillover.regression import Effects, estimate_effects
-from spillover.regression.effects import HELPFUL, probably_helpful
 from spillover.regression.robust import without_outliers
 from spillover.regression.sparse import sparse_effects
 
@@ -34,28 +33,6 @@ def test_plain_effects_and_nothing_else() -> None:
     assert found.probability_of("trend", "level", "drift", "changes", "lags") < 0.2
     assert found.noise == pytest.approx(0.09, rel=0.5)
     assert found.baseline == pytest.approx([10.0], abs=0.3)
-
-
-def test_arms_probably_help_as_long_as_the_data_do_not_show_it() -> None:
-    covariance = np.diag([0.5, 1.0, 2.0]) + 0.3
-    rng = np.random.default_rng(0)
-    for total in (np.array([0.2, -0.4, 0.1]), np.array([-1.0, 0.5, -2.0])):
-        found, around = probably_helpful(total, covariance)
-        draws = rng.multivariate_normal(total, covariance, 200_000)
-        weight = np.where(draws.mean(axis=1) > 0, HELPFUL, 1.0)
-        assert found == pytest.approx(np.average(draws, axis=0, weights=weight), abs=0.02)
-        assert around == pytest.approx(np.cov(draws.T, aweights=weight), abs=0.03)
-    for sure in (10.0, -10.0):
-        found, around = probably_helpful(np.full(3, sure), covariance)
-        assert found == pytest.approx(np.full(3, sure), abs=1e-6)
-        assert around == pytest.approx(covariance, abs=1e-6)
-
-
-def test_noise_is_no_reason_to_choose_less_but_harm_is() -> None:
-    for seed in range(12):
-        x, y, _ = simulated(rounds=40, noise=6.0, seed=seed, effects=np.full(6, 0.6))
-        assert (estimated(x, y[:, None]).total > 0).sum() >= 4
-        assert (estimated(x, (y - 8.0 * x.sum(axis=1))[:, None]).total < 0).all()
 
 
 def test_growth_is_no_effect() -> None:

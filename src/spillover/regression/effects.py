@@ -19,8 +19,6 @@ ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
 MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
 FAT_TAILED = 1.0  # more of the variance where outliers were pulled in: how far was learned from few of them
-HELPFUL = 10.0  # odds, before anything is known, that arms help on average: what nobody hopes to help is no choice
-SURE = 30.0  # deviations from 0: more of them change nothing
 SATURATED = 2.0  # more of the variance where effects saturate: each arm does so, and carries over, in its own way
 PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that may be left out
 ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
@@ -104,33 +102,28 @@ def estimate_effects(
     found = [one for one, counts in zip(found, kept.tolist(), strict=True) if counts]
     weights = weights[kept] / weights[kept].sum()
     parts = [posterior(table, one, coming) for _, _, table, one in found]
-    total = averaged(weights, [part.total for part in parts])
-    spread = [part.covariance + np.outer(part.total - total, part.total - total) for part in parts]
+    mean = averaged(weights, [part.total for part in parts])
+    spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
     table, best = found[int(weights.argmax())][2:]
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
     moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
     saturated = float(weights @ [power < 1.0 for _, power, _, _ in found])
     fat_tailed = float((np.nan_to_num(np.abs(pulled[0] - table.measured)) > PULLED).any(axis=0).mean())
     misfit = MOVING * moving + SATURATED * saturated + FAT_TAILED * fat_tailed
-    learned = table.n * (best.lags + (table.m > 1))  # with one outcome, variances of effects are averaged over
-    doubt = (1.0 + LEARNED * learned / rounds) * (1.0 + misfit)
+    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + misfit)
     effects = averaged(weights, [part.effects for part in parts])
-    squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts]) * doubt
-    covariance = averaged(weights, spread) * doubt
-    if table.m == 1:
-        total, covariance = probably_helpful(total, covariance)
-        effects, squares = total[None], np.diagonal(covariance)[None]
+    squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
     average = np.where(seen, outcomes, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     usual = averaged(weights, [raised(amounts[known], power).mean(axis=0) for _, power, _, _ in found])
     return Effects(
-        total=total,
-        covariance=covariance,
+        total=mean,
+        covariance=averaged(weights, spread) * doubt,
         freedom=float(max(rounds - table.n, 3.0)),
         noise=noise_of_sum(table, best),
         baseline=average - effects @ usual,
         effects=effects,
-        deviations=np.sqrt(squares),
+        deviations=np.sqrt(squares * doubt),
         spill_deviation=np.sqrt(averaged(weights, [part.spill_deviation**2 for part in parts]) * doubt),
         probability=averaged(weights, [part.probability for part in parts]),
         moved=averaged(weights, [part.moved for part in parts]),
@@ -138,27 +131,6 @@ def estimate_effects(
         power=float(weights @ [power for _, power, _, _ in found]),
         structures=tuple((float(weight), one) for weight, (*_, one) in zip(weights, found, strict=True)),
     )
-
-
-def probably_helpful(total: Array, covariance: Array) -> tuple[Array, Array]:
-    """Totals and their covariance if arms probably help on average; the same where the data show whether they do.
-
-    Where the number of chosen arms hardly varies, or noise is large, one outcome for all arms says little of the level
-    that their effects have in common.
-    """
-    from scipy.special import ndtr  # imported here, because simulations do not need SciPy
-
-    shared = covariance.mean(axis=1)
-    mean, variance = float(total.mean()), float(shared.mean())
-    if variance <= np.finfo(float).tiny:
-        return total, covariance
-    deviation = np.sqrt(variance)
-    z = np.clip(mean / deviation, -SURE, SURE)
-    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
-    # The mean's distribution is normal with everything above 0 being HELPFUL times as probable: its mean is larger by
-    moved = float((HELPFUL - 1.0) * density / (1.0 + (HELPFUL - 1.0) * ndtr(z)) * deviation)
-    pull = shared / variance
-    return total + pull * moved, covariance - np.outer(pull, pull) * moved * (moved + mean)
 
 
 def raised(amounts: Array, power: float) -> Array:

@@ -29,7 +29,7 @@ GRAND_MEAN = 10.0  # variance of the arms' mean effect, in units of that of sing
 PRIOR = {
     "trend": -5.0,
     "level": -6.0,
-    "drift": -1.0,
+    "drift": -2.0,
     "changes": -4.0,
     "lags": -3.0,
     "lag_mean": -0.5,
@@ -177,10 +177,7 @@ class Table:
             layout = self.layout(s)
             found = self.evidence(layout)
             present = [name for name in PRIOR if name != "changes" and getattr(s, name)]
-            blocks = sum(PRIOR[name] for name in present) + PRIOR["changes"] * len(s.changes)
-            # Few arms hardly show how much their effects differ: the deviation has a half-Cauchy prior. If all sizes
-            # were equally probable on a logarithmic scale, noisy tables would say that effects do not differ at all.
-            self.scores[s] = found + blocks + 0.5 * np.log(s.own) - np.log1p(s.own)
+            self.scores[s] = found + sum(PRIOR[name] for name in present) + PRIOR["changes"] * len(s.changes)
         return self.scores[s]
 
     def evidence(self, layout: Layout) -> float:
