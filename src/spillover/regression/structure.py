@@ -18,6 +18,7 @@ from spillover.types import Array, IntArray
 LAGS = (1, 2, 4, 8)  # rounds in which choices may still have effects
 # rounds ago at which effects may have changed
 KNOTS = (4, 6, 8, 10, 13, 16, 20, 26, 32, 40, 50, 65, 80, 100, 130, 160, 210, 260, 340, 420, 550)
+HAZARD = 1 / 600  # of a change of all effects, in each round
 MOST_CHANGES = 3
 STEP = 3.2  # between variances that are tried
 LARGEST = 1e10  # variance, in units of the noise
@@ -26,18 +27,18 @@ MOST_DETAILED = 30  # arms up to which each has its own later effects and change
 REPRESENTATIVES = 12  # outcomes that the structure is chosen by, where there are more
 USUAL = 0.3  # variance of effects that is probable, within a factor of many
 GRAND_MEAN = 10.0  # variance of the arms' mean effect, in units of that of single effects
-# Log odds of a block; of each change, which may be at any of the knots. While the same arms are chosen, a change of
+# Log odds of a block. While the same arms are chosen, a change of
 # their effects looks like a change of the level: a level is believed only where the data show much of it.
 PRIOR = {
     "trend": -5.0,
     "level": -6.0,
     "drift": -2.0,
-    "changes": -4.0,
     "lags": -3.0,
     "lag_mean": -0.5,
     "lag": -0.5,
     "moved": -2.0,
 }
+CHANGED = dict(zip(KNOTS, np.log(HAZARD * np.gradient(np.array(KNOTS, float))).tolist(), strict=True))
 WORTH = 7.0  # log evidence by which a structure may be worse than the best one and still counts
 SEARCHES = 2  # again if outliers were pulled in
 PULLS = 8
@@ -184,9 +185,9 @@ class Table:
         if s not in self.scores:
             layout = self.layout(s)
             found = self.evidence(layout)
-            present = [name for name in PRIOR if name != "changes" and getattr(s, name)]
-            usual = 0.5 * np.log(s.own) - np.log1p(s.own / USUAL)  # half-Cauchy
-            prior = sum(PRIOR[name] for name in present) + PRIOR["changes"] * len(s.changes) + usual
+            prior = 0.5 * np.log(s.own) - np.log1p(s.own / USUAL)  # half-Cauchy
+            prior += sum(odds for name, odds in PRIOR.items() if getattr(s, name))
+            prior += sum(CHANGED[ago] for ago in s.changes)
             self.scores[s] = found + float(prior)
         return self.scores[s]
 
