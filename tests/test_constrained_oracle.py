@@ -18,7 +18,7 @@ from spillover.constraints import (
     Together,
     Unavailable,
     compile_rows,
-    exact,
+    search,
 )
 from spillover.constraints.search import Infeasible, best_answer, best_set, conflicting, searched_set, top_arms
 from tests.reference.constraints_reference import feasible_sets, keeps, worth
@@ -61,9 +61,9 @@ def random_scores(generator, n):
 
 
 @pytest.mark.parametrize("problems", few_or_many(150, 500))
-@pytest.mark.parametrize("few", [exact.FEW_ARMS, 0], ids=["all sets", "relaxation"])
+@pytest.mark.parametrize("few", [search.FEW_ARMS, 0], ids=["all sets", "relaxation"])
 def test_no_feasible_set_is_better_and_conflicts_are_true_and_minimal(few, problems, monkeypatch):
-    monkeypatch.setattr(exact, "FEW_ARMS", few)
+    monkeypatch.setattr(search, "FEW_ARMS", few)
     infeasible = 0
     for seed in range(problems):
         generator = np.random.default_rng([few, seed])
@@ -256,7 +256,7 @@ def test_how_much_better_another_set_could_be_is_right_against_all_sets(infinite
         unproved += bool(could_gain > 0)
         not_best += bool(found[1] < best[1] or found[2] < best[2] - 1e-9)
     assert 0 < not_best <= unproved
-    assert (without_limit > 0) == (infinite > exact.FEW_ARMS)
+    assert (without_limit > 0) == (infinite > search.FEW_ARMS)
 
 
 def test_arms_without_a_score_leave_no_doubt_about_the_total():
@@ -275,6 +275,6 @@ def test_what_greedy_finds_is_proved_for_each_learner_of_a_batch():
 
 @pytest.mark.parametrize("effort", [0, -1, 1.5, True, 10**30])
 def test_an_effort_that_is_none_is_refused(effort):
-    for search in (best_set, best_answer):
+    for find in (best_set, best_answer):
         with pytest.raises(ValueError, match=r"effort = .*: must be a whole number from 1 to"):
-            search(np.ones(3), 1, (Exclusive([0, 1]),), effort=effort)
+            find(np.ones(3), 1, (Exclusive([0, 1]),), effort=effort)

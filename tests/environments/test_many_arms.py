@@ -8,8 +8,8 @@ import pytest
 
 import spillover as sp
 from spillover.constraints import Exclusive
-from spillover.environments.many_arms import ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.environments.synthetic import NO_MATRICES
+from spillover.environments.world import ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.experiments import parse_experiment
 from spillover.metrics import graph_mse, sparse_graph_mse
 from spillover.rng import Purpose

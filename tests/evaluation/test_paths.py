@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spillover.evaluation.sampling import Evidence, Process, drawn_paths, filtered
+from spillover.evaluation.posterior import Evidence, Process, drawn_paths, filtered
 
 
 def example(n=2, stretches=4):

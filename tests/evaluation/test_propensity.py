@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spillover.evaluation.propensity import weighed
+from spillover.evaluation.log import weighed
 from tests.reference.off_policy_reference import OBP, estimates, obp_problem
 
 

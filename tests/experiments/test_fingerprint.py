@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.experiments import fingerprint, parse_experiment
-from spillover.experiments.compute import CellTask
+from spillover.experiments import compute, parse_experiment
+from spillover.experiments.compute import PACKAGE, CellTask, computing_files, describe, digest, own_file, source_digest
 from spillover.experiments.experiment import Cell
-from spillover.experiments.fingerprint import PACKAGE, computing_files, describe, digest, own_file, source_digest
 from tests.experiments.small import TEXT, small
 
 TASK = CellTask(sp.SyntheticSEM(), sp.UniformDelay(1, 9), sp.NDCSEM(), 0, 50, 0, 10)
@@ -124,7 +123,7 @@ def hashed(root):
      ("views", False), ("figures", False), ("cli", False), ("service", False), ("http", False)],
 )  # fmt: skip
 def test_a_changed_line_is_another_cell_where_it_computes(folder, counts, package):
-    path = next(iter(sorted((package / folder).rglob("*.py"))))
+    path = min([*package.glob(f"{folder}.py"), *(package / folder).rglob("*.py")])
     before, text = hashed(package), path.read_text()
     path.write_text(text + "\n# another sentence\n")
     assert (hashed(package) != before) == counts
@@ -159,11 +158,11 @@ class OwnEnvironment(sp.SyntheticSEM):
 )
 def test_the_file_of_a_part_of_ones_own_counts(part, monkeypatch):
     """Other contents of this file are another source, for tasks with a class of it."""
-    usual = fingerprint.file_digest
+    usual = compute.file_digest
     tasks = (TASK, replace(TASK, **part))
     before = [source_digest(task) for task in tasks]
     assert len(set(before)) == 2
-    monkeypatch.setattr(fingerprint, "file_digest", lambda path: "changed" if path == Path(__file__) else usual(path))
+    monkeypatch.setattr(compute, "file_digest", lambda path: "changed" if path == Path(__file__) else usual(path))
     assert [source_digest(task) == was for task, was in zip(tasks, before, strict=True)] == [True, False]
 
 

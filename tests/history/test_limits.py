@@ -16,7 +16,7 @@ def test_a_compressed_table_that_expands_too_far(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(csv_text(WIDE).encode() + b"\n" * 100_000))
     found = read_history(path)
     assert found.arms == ("north", "south")
-    monkeypatch.setattr("spillover.history.sheets.MOST_FREELY", 10_000)
+    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 10_000)
     with pytest.raises(ValueError, match="expands to more than 100 times its size, which no table does"):
         read_history(path)
 

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.transforms import Bbox
 
-from spillover.figures.layout import BENDS, Line, Page, best_bend, curves, too_near
+from spillover.figures.flows import BENDS, Line, Page, best_bend, curves, too_near
 
 FRAME = Bbox.from_extents(-100, -200, 500, 200)
 

@@ -12,8 +12,7 @@ from matplotlib.transforms import Bbox
 
 from spillover.figures import figure_bytes
 from spillover.figures.decision import decision_figure
-from spillover.figures.flows import circles, corners_of
-from spillover.figures.layout import places, quadratic
+from spillover.figures.flows import circles, corners_of, places, quadratic
 from spillover.figures.select_arms import (
     FEW_EDGES,
     MOST_ARMS,

@@ -8,8 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import check_feasible
+from spillover.constraints.search import EFFORT, check_feasible
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints

@@ -8,7 +8,7 @@ import numpy as np
 
 from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
-from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import EFFORT
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.formatting import short_number
 from spillover.history import History, read_history
@@ -16,14 +16,12 @@ from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
 from spillover.live import Learner
 from spillover.policies import find_policy
-from spillover.recommendation.arms import arm_answers
-from spillover.recommendation.cautions import cautions
+from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.estimates import is_relative
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.result import Recommendation
-from spillover.recommendation.units import different_units
+from spillover.recommendation.result import Recommendation, arm_answers
 from spillover.validate import quoted
 
 LISTED_DOSES = 6

@@ -1,20 +1,116 @@
 """What is asked of a history: the options of `spillover next`, also the settings of a stream of the service."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.exact import EFFORT, MOST_EFFORT
-from spillover.constraints.search import check_effort
-from spillover.contracts import Policy
+from spillover.constraints.search import EFFORT, MOST_EFFORT, check_effort
+from spillover.contracts import Policy, as_policy
+from spillover.contracts.hyperparameters import hyperparameters, with_values
+from spillover.experiments.toml_file import origin_of
+from spillover.files import Excessive, parse_toml
 from spillover.history import History
 from spillover.history.replay import Checkpoints
+from spillover.policies import POLICIES, find_policy
 from spillover.recommendation.choose import RECOMMENDED, Chosen, Learned, choose_from, learn
 from spillover.recommendation.decide import decide
-from spillover.recommendation.policy_by_name import build_policy
 from spillover.recommendation.result import Recommendation
+from spillover.state import encode
 from spillover.types import Explanation
+from spillover.validate import suggestion
+
+
+def to_json_types(value: Any) -> Any:
+    """The same value in types that JSON has."""
+    if isinstance(value, dict):
+        return {str(key): to_json_types(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [to_json_types(item) for item in value]
+    if isinstance(value, np.generic):
+        return to_json_types(value.item())
+    return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
+
+
+def lacking(policy: Policy) -> str | None:
+    """What a policy needs and a history does not have."""
+    if policy.needs_world:
+        return "needs the true world"
+    if policy.knows_graph:
+        return "needs the true graph"
+    if policy.knows_structure:
+        return "needs to know which edges there can be"
+    if policy.randomised:
+        return "needs the probabilities of past decisions"
+    return None
+
+
+def usable_names() -> list[str]:
+    """Built-in policies that need no more than a history."""
+    return [name for name, maker in POLICIES.items() if lacking(as_policy(maker())) is None]
+
+
+def build_policy(name: str, settings: Sequence[str]) -> Policy:
+    """The policy of that name (or module:Class) with the parameters set by NAME=VALUE; part.NAME for a part of it."""
+    if not POLICIES.is_name(name):
+        known = usable_names()
+        raise ValueError(
+            f"policy = {name!r}: must be one of {', '.join(known)} or module:Class{suggestion(name, known)}"
+        )
+    maker = find_policy(name)
+    given: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key in given:
+            raise ValueError(f"set = {setting!r}: must be NAME=VALUE, each name once")
+        given[key] = parse_value(key, text)
+    own = {key: value for key, value in given.items() if "." not in key}
+    check_names(name, own, [f.name for f in hyperparameters(origin_of(maker))])
+    try:
+        policy = as_policy(maker(**own))
+    except TypeError as error:  # abstract, or with a parameter that must be given
+        raise ValueError(f"policy = {name!r}: must be a policy that these settings make: {error}") from error
+    inner = {key: value for key, value in given.items() if "." in key}
+    check_names(name, inner, part_names(policy))
+    if (missing := lacking(policy)) is not None:
+        raise ValueError(f"policy = {name!r}: {missing}, which a file does not have: must be another policy or setting")
+    require_explanations(name, policy)
+    return as_policy(with_values(policy, inner))
+
+
+def require_explanations(name: str, policy: Policy) -> None:
+    if not policy.explains:
+        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains = True"
+        raise ValueError(f"policy = {name!r}: must explain its decisions: {accepted}")
+
+
+def check_names(policy: str, given: dict[str, Any], accepted: list[str]) -> None:
+    """Refuse a parameter that the policy does not have."""
+    for key, value in given.items():
+        if key not in accepted:
+            known = f"one of {', '.join(accepted)}" if accepted else f"left out: {policy} has no such parameters"
+            raise ValueError(f"set = '{key}={value}': {key} must be {known}{suggestion(key, accepted)}")
+
+
+def part_names(policy: Any) -> list[str]:
+    """The parameters of a policy's parts, such as graph.sparsity."""
+    parts = {f.name: vars(policy)[f.name] for f in fields(policy)} if is_dataclass(policy) else {}
+    return [f"{name}.{f.name}" for name, part in parts.items() if is_dataclass(part) for f in fields(part)]
+
+
+def parse_value(key: str, text: str) -> Any:
+    """A number, true or false, or a list, as in a TOML file; anything else is text."""
+    try:
+        return parse_toml(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+    except Excessive as error:
+        raise ValueError(f"set = {key}=...: {error}") from None
+
 
 MORE_EFFORT = 10  # times the effort to suggest where it was not enough
 
