@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from spillover.experiments import Experiment, Results, load_experiment, parse_experiment, run_experiment
+from spillover.experiments.engines import workers_of
 from spillover.experiments.experiment import Search
 from spillover.experiments.forecast import plan
 from spillover.experiments.run import to_stderr
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 QUICK = 10  # replications: enough to rank the policies, in a minute
 Findings: TypeAlias = dict[str, Any]  # what `--json` prints; has at least "experiment", "results" and "seconds"
 Job: TypeAlias = Callable[[], Findings]
+Announce: TypeAlias = Callable[[str, int | None, Sequence[Any]], None]
 
 
 class Option(NamedTuple):
@@ -43,7 +45,7 @@ class Summary(NamedTuple):
     notes: Sequence[str] = ()
 
 
-def say_nothing(plan: str) -> None:
+def say_nothing(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
     """Announce nothing."""
 
 
@@ -53,8 +55,9 @@ class Request:
 
     replications, seed: instead of the study's. quick: a small run. engine, jobs, address: as for `run_experiment`.
     page: whether to write the report too. options: the study's own ones, by name. notify: called with messages for
-    people, such as that data are not available. any_size: run it however large it is. announce: called with the plan
-    before anything is computed. plan: what `announce` is called with.
+    people, such as that data are not available. any_size: run it however large it is. announce: called before
+    anything is computed, with the plan, the number of workers (None: not known) and what they will compute. plan: what
+    `announce` is called with.
     """
 
     output: Path
@@ -69,7 +72,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
     notify: Callable[[str], None] = to_stderr
     any_size: bool = False
-    announce: Callable[[str], None] = say_nothing
+    announce: Announce = say_nothing
     plan: str = ""
 
     def computing(self) -> dict[str, Any]:
@@ -199,7 +202,8 @@ def plan_for(work: Experiment | Search, request: Request) -> str:
 
 def announcement(request: Request, plan: str) -> Callable[[Sequence[Any]], None]:
     """Make a function that announces a plan, given what is to be computed."""
-    return lambda tasks: request.announce(plan)
+    workers = workers_of(request.engine, request.jobs, request.address)
+    return lambda tasks: request.announce(plan, workers, tasks)
 
 
 def final_regret(results: Results) -> list[dict[str, Any]]:

@@ -409,7 +409,7 @@ class ProblemView:
 
     def html(self) -> str:
         problem = self.problem
-        told = ("reward_range", "overall_range", "weights", "context", "baseline", "acyclic")
+        told = ("reward_range", "overall_range", "weights", "structure", "context", "baseline", "acyclic")
         more = [(name.replace("_", " "), problem.short(name)) for name in told if not problem.is_usual(name)]
         title = f"Problem: choose at most {problem.budget:,} of {problem.n_arms:,} arms"
         return card(title, facts([("observed", OBSERVED[problem.observes]), *more]))

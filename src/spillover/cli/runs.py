@@ -3,8 +3,9 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,9 +14,9 @@ import click
 
 from spillover.cli.app import Command
 from spillover.cli.output import json_option, note, print_json, print_table, say
-from spillover.experiments.engines import ENGINES
+from spillover.experiments.engines import ENGINES, workers_of
 from spillover.experiments.experiment import Place
-from spillover.experiments.forecast import plan
+from spillover.experiments.forecast import expected_seconds, plan, time_in_words
 from spillover.experiments.tune import Tuned, run_search
 from spillover.registry import needed_for
 from spillover.studies import (
@@ -32,6 +33,7 @@ from spillover.studies import (
 )
 from spillover.study import say_nothing
 
+WITHOUT_ASKING = 600.0  # seconds that a run may take
 folder_type = click.Path(path_type=Path)
 WORK = (
     click.option("--output", type=folder_type, default=Path("results"), show_default=True, help="Folder for results."),
@@ -59,6 +61,7 @@ def work_options(command: Any) -> Any:
     return command
 
 
+yes_option = click.option("--yes", is_flag=True, help="Run it however long it takes, without asking.")
 page_option = click.option(
     "--report/--no-report", "page", default=True, help="Whether to write the report (default: yes)."
 )
@@ -165,8 +168,9 @@ RUN_EXAMPLES = (
 @click.command(cls=Command, examples=RUN_EXAMPLES, short_help="Run the experiment in a TOML file.")
 @click.argument("file")
 @page_option
+@yes_option
 @work_options
-def run(file: str, **options: Any) -> None:
+def run(file: str, yes: bool, **options: Any) -> None:
     """Run the experiment in FILE (TOML, or the name of one that ships with the package) and write its report.
 
     Results go to OUTPUT/NAME, where NAME is the experiment's. What is already there is not computed again, so an
@@ -187,7 +191,7 @@ def run(file: str, **options: Any) -> None:
     check_installed()
     as_json = options.pop("as_json")
     study = experiment_study(file, any_size=options["any_size"])
-    request = request_from(options)
+    request = request_from(options, announcing=announce_plan if yes else confirm_plan)
     content = run_and_print(study, study.prepare(request), as_json)
     if as_json:
         print_json(content)
@@ -208,17 +212,42 @@ def report(folder: Path, as_json: bool) -> None:
         say(f"wrote {page}")
 
 
-def request_from(given: dict[str, Any], **extra: Any) -> Request:
-    """The request that the options of a command make."""
+def request_from(given: dict[str, Any], announcing: Any = None, **extra: Any) -> Request:
+    """The request that the options of a command make; announcing: how it is announced, unless it is quiet."""
     rest = dict(given)
     quiet = rest.pop("quiet")
-    announce = say_nothing if quiet else announce_plan
+    announce = say_nothing if quiet else announcing or announce_plan
     return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def announce_plan(plan: str) -> None:
-    """Say what will be computed."""
+def announce_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
+    """Say what will be computed, and how long that will take if it is worth a trial and the workers are known."""
+    announced_seconds(plan, workers, tasks)
+
+
+def announced_seconds(plan: str, workers: int | None, tasks: Sequence[Any]) -> float | None:
+    """Announce a plan, and return how long it will take."""
     note(f"plan: {plan}")
+    seconds = None if workers is None else expected_seconds(tasks, workers)
+    if seconds is not None:
+        note(f"time: about {time_in_words(seconds)}, from a short trial")
+    return seconds
+
+
+def confirm_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
+    """Announce the plan; ask on a terminal whether to run it if it takes long, and refuse it elsewhere."""
+    seconds = announced_seconds(plan, workers, tasks)
+    if seconds is None or seconds <= WITHOUT_ASKING:
+        return
+    if not can_ask():
+        raise ValueError(f"time = {time_in_words(seconds)}: must be confirmed where it is more than 10 min: add --yes")
+    if not click.confirm("Run it?", err=True):
+        raise ValueError("not run: nothing was computed")
+
+
+def can_ask() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:
@@ -275,10 +304,12 @@ TUNE_EXAMPLES = (
 @click.command(cls=Command, examples=TUNE_EXAMPLES, short_help="Search a grid of hyperparameters.")
 @click.argument("file")
 @click.option("--force", is_flag=True, help="Allow a seed that is used for reported results.")
+@yes_option
 @work_options
 def tune(
     file: str,
     force: bool,
+    yes: bool,
     output: Path,
     replications: int | None,
     seed: int | None,
@@ -304,10 +335,11 @@ def tune(
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
-    announce, said = say_nothing if quiet else announce_plan, plan(search.name, search.size, any_size, **engine)
+    announce = say_nothing if quiet else announce_plan if yes else confirm_plan
+    begin = partial(announce, plan(search.name, search.size, any_size, **engine), workers_of(**engine))
     folder = output / search.name
     try:
-        found = run_search(search, folder, progress=shows_progress(quiet), begin=lambda tasks: announce(said), **engine)
+        found = run_search(search, folder, progress=shows_progress(quiet), begin=begin, **engine)
     except KeyboardInterrupt:
         kept = f"finished cells are kept in {folder}"
         raise KeyboardInterrupt(f"stopped: {kept}; run the same command again to resume") from None

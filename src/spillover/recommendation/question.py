@@ -36,6 +36,8 @@ def lacking(policy: Policy) -> str | None:
         return "needs the true world"
     if policy.knows_graph:
         return "needs the true graph"
+    if policy.knows_structure:
+        return "needs to know which edges there can be"
     if policy.randomised:
         return "needs the probabilities of past decisions"
     return None
