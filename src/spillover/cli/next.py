@@ -30,8 +30,8 @@ from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
-from spillover.recommendation import RECOMMENDED
-from spillover.recommendation.question import Question, answer, search_effort
+from spillover.recommendation.decide import answer
+from spillover.recommendation.question import RECOMMENDED, Question, search_effort
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"

@@ -1,27 +1,21 @@
 """What is asked of a history: the options of `spillover next`, also the settings of a stream of the service."""
 
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.search import EFFORT, MOST_EFFORT, check_effort
-from spillover.contracts import Policy, as_policy
+from spillover.constraints.search import EFFORT, check_effort
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.experiments.toml_file import origin_of
 from spillover.files import Excessive, parse_toml
-from spillover.history import History
-from spillover.history.replay import Checkpoints
 from spillover.policies import POLICIES, find_policy
-from spillover.recommendation.choose import RECOMMENDED, Chosen, Learned, choose_from, learn
-from spillover.recommendation.decide import decide
-from spillover.recommendation.result import Recommendation
 from spillover.state import encode
-from spillover.types import Explanation
 from spillover.validate import suggestion
 
 
@@ -112,7 +106,7 @@ def parse_value(key: str, text: str) -> Any:
         raise ValueError(f"set = {key}=...: {error}") from None
 
 
-MORE_EFFORT = 10  # times the effort to suggest where it was not enough
+RECOMMENDED = "switching-sem"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,8 +114,9 @@ class Question:
     """What to choose next, how, and under which limits."""
 
     budget: int | None = None
-    policy: str | None = None  # by name, or module:Class; None: one that suits the history
-    settings: tuple[str, ...] = ()  # NAME=VALUE: parameters of the policy
+    policy: str | AnyPolicy | None = None  # a name, module:Class or the policy; None: one that suits the history
+    name: str | None = None  # of the policy, in the answer
+    settings: tuple[str, ...] = ()  # NAME=VALUE: parameters of a policy that is named
     reward_range: tuple[float, float] | None = None
     overall_range: tuple[float, float] | None = None
     constraints: tuple[Constraint, ...] = ()
@@ -129,10 +124,13 @@ class Question:
     seed: int = 0
     explore: bool = False  # choose as the policy explores, instead of by what is known alone
     round: str | None = None  # the name of the round to decide; None: the one that follows in the calendar
+    by_command: bool = True  # whether hints name the options of the command
 
     def built_policy(self) -> Policy:
         """The policy, checked; the recommended one if none is named."""
-        return build_policy(self.policy or RECOMMENDED, self.settings)
+        if self.policy is None or isinstance(self.policy, str):
+            return build_policy(self.policy or RECOMMENDED, self.settings)
+        return as_policy(self.policy)
 
     def check(self) -> None:
         """Refuse what no history could make right."""
@@ -152,55 +150,20 @@ class Question:
         return self.built_policy() if self.policy is not None or self.settings else None
 
     @property
+    def policy_name(self) -> str:
+        """The name of the policy that was asked for, in the answer."""
+        return self.name if self.name is not None else str(self.policy or RECOMMENDED)
+
+    @property
+    def ranges(self) -> dict[str, Any]:
+        """The ranges that were given."""
+        given = {"reward_range": self.reward_range, "overall_range": self.overall_range}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
     def steps(self) -> int:
+        """How many steps the search for a set may take."""
         return EFFORT if self.effort is None else self.effort
-
-
-def answer(
-    history: History,
-    question: Question,
-    *,
-    source: str,
-    progress: Callable[[int], None] = lambda rounds: None,
-    known: Chosen | None = None,
-) -> Recommendation:
-    """The answer to a question; the same whoever asks. known: what `chosen` returned, if it was called before."""
-    return decide(
-        history if question.round is None else replace(history, following=question.round),
-        budget=question.budget,
-        policy=question.named_policy,
-        name=question.policy or RECOMMENDED,
-        source=source,
-        constraints=question.constraints,
-        explore=question.explore,
-        effort=question.steps,
-        effort_hint=effort_hint(question.steps),
-        seed=question.seed,
-        progress=progress,
-        reward_range=question.reward_range,
-        overall_range=question.overall_range,
-        known=known,
-    )
-
-
-def learned(history: History, question: Question, checkpoints: Checkpoints | None = None) -> Learned:
-    """What `answer` learns from a history before it chooses."""
-    return learn(
-        history,
-        budget=question.budget,
-        policy=question.named_policy,
-        name=question.policy or RECOMMENDED,
-        seed=question.seed,
-        reward_range=question.reward_range,
-        overall_range=question.overall_range,
-        checkpoints=checkpoints,
-    )
-
-
-def chosen(found: Learned, history: History, question: Question, known: Explanation | None = None) -> Chosen:
-    """What `answer` chooses, without its reasons. known: see `choose_from`."""
-    with_limits = question.constraints
-    return choose_from(found, history, with_limits, explore=question.explore, effort=question.steps, known=known)
 
 
 def search_effort(effort: int | None, *, constrained: bool) -> int:
@@ -211,8 +174,3 @@ def search_effort(effort: int | None, *, constrained: bool) -> int:
     accepted = "left out without --limits or --unavailable: there is nothing to search"
     validate.require(constrained, "effort", effort, accepted)
     return effort
-
-
-def effort_hint(effort: int) -> str:
-    """Which option makes the search longer."""
-    return f"--effort {min(max(MORE_EFFORT * effort, EFFORT), MOST_EFFORT)} may settle it."
