@@ -111,7 +111,11 @@ RECOMMENDED = "switching-sem"
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What to choose next, how, and under which limits."""
+    """What to choose next, how, and under which limits.
+
+    >>> Question(budget=2).named_policy is None  # the history says which policy suits it
+    True
+    """
 
     budget: int | None = None
     policy: str | AnyPolicy | None = None  # a name, module:Class or the policy; None: one that suits the history
