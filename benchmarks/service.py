@@ -32,7 +32,7 @@ from benchmarks.service_streams import DECISIONS, complete, filled, items_of, na
 from spillover.live import Learner
 from spillover.recommendation.question import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.histories import history_of
+from spillover.service.tables import history_of
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
 
@@ -94,7 +94,7 @@ def decide(folder: Path, n: int, rounds: int) -> None:
 
 def bare_rounds(service: Service, count: int) -> list[Took]:
     """The same rounds with a learner in memory."""
-    ledger = service.desk.ledger_at("s", None)
+    ledger = service.open_streams.ledger_at("s", None)
     learner: Learner = learned(history_of(ledger), ledger.settings.question).learner
     rng = np.random.default_rng(2)
 
@@ -108,7 +108,7 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
 
 
 def relearn(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
+    service = Service(SqliteLog(folder / "relearn.db"))
     for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
         filled(service, kind, 10, 10_000, kind)
         took = []
@@ -126,7 +126,7 @@ def relearn(folder: Path) -> None:
 
 
 def outcomes(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "outcomes.db"), ahead=False)
+    service = Service(SqliteLog(folder / "outcomes.db"))
     n, rng = 100, np.random.default_rng(0)
     service.create_stream("s", {"arms": names(n), "budget": 10})
     for label in range(1, 10 * BATCHES + 1 + SINGLES // n + 1):
@@ -150,7 +150,7 @@ def outcomes(folder: Path) -> None:
 
 def fold_alone(service: Service, before: int) -> list[Took]:
     """The events after a number taken into a ledger, from memory."""
-    ledger, times = service.desk.ledger_at("s", before), []
+    ledger, times = service.open_streams.ledger_at("s", before), []
     while entries := service.log.read("s", ledger.head.seq):
         times += [timed(partial(ledger.apply, entry)) for entry in entries]
     return times
@@ -160,11 +160,11 @@ def fold_alone(service: Service, before: int) -> list[Took]:
 
 
 def refold(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "refold.db"), ahead=False)
+    service = Service(SqliteLog(folder / "refold.db"))
     filled(service, "s", 100, 10_000)
-    service.desk.forget()
+    service.open_streams.forget()
     found: list[Ledger] = []
-    fold = timed(lambda: found.append(service.desk.ledger_at("s", None)))
+    fold = timed(lambda: found.append(service.open_streams.ledger_at("s", None)))
     whole = timed(lambda: service.decide("s", 10_001))
     bare = timed(partial(learn_and_choose, found[0]))
     print(f"refold of 1,000,000 rows:  {fold.clock:.2f} s [{fold.processor:.2f} s]")
@@ -182,7 +182,7 @@ def learn_and_choose(ledger: Ledger) -> None:
 
 def streams(folder: Path) -> None:
     path = folder / "many.db"
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     for k in range(STREAMS):
         filled(service, f"s{k:05d}", 10, 20)
     service.close()
@@ -194,12 +194,12 @@ def after_restart(path: str) -> None:
     unit = 1024 if sys.platform != "darwin" else 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = perf_counter()
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     service.decide("s00000", 21)
     first = perf_counter() - start
     waits = [timed(partial(service.decide, f"s{k:05d}", 21)) for k in range(1, STREAMS)]
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
-    bare = [timed(partial(learn_and_choose, service.desk.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
+    bare = [timed(partial(learn_and_choose, service.open_streams.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
     print(
         f"{STREAMS:,} streams: first answer {first:.2f} s after opening the log; {grown / 1e6:,.0f} MB for all of them"
     )

@@ -69,7 +69,7 @@ def serve(
     Streams are kept in one file of SQLite, or in PostgreSQL for several workers and machines. Without tokens only this
     machine can ask; see `spillover token` and docs/security.md.
     """
-    from spillover.service.opening import shown
+    from spillover.service.log import shown
 
     name = database or ("spillover-postgres" if postgres else DATABASE)
     plan = Plan(
@@ -109,7 +109,7 @@ def check_access(plan: Plan, *, named: bool) -> None:
 
 
 def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
-    from spillover.service.opening import is_address
+    from spillover.service.log import is_address
 
     address = is_address(plan.database)
     require(not (embedded and address), "database", plan.place, "a folder, with --postgres embedded")
@@ -146,7 +146,7 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
     from spillover.http.serving import collect_rarely, server_of
     from spillover.service import Service
-    from spillover.service.opening import open_log
+    from spillover.service.log import open_log
 
     with plainly():
         service = Service(open_log(plan.database))
@@ -168,7 +168,7 @@ def run_worker(plan: Plan, socket: "socket") -> None:
 
 def check_opens(plan: Plan) -> None:
     """A database that cannot be used is said once, and not by each worker again and again."""
-    from spillover.service.opening import open_log
+    from spillover.service.log import open_log
 
     with plainly():
         open_log(plan.database).close()

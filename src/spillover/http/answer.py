@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import Response
 
-from spillover.service.canonical import json_text
+from spillover.service.events import json_text
 
 
 class Json(Response):

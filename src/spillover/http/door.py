@@ -4,7 +4,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,10 +18,9 @@ from spillover.http.metrics import Metrics
 from spillover.http.server_settings import ServerSettings
 from spillover.http.tokens import TokenFile
 from spillover.service import Receipt, Service
-from spillover.service.entry import Entry
-from spillover.service.one_thread import one_thread
-from spillover.service.warming import warm_up
-from spillover.service.watcher import Watcher
+from spillover.service.decisions import warm_up
+from spillover.service.events import Entry
+from spillover.service.open_streams import Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -41,18 +39,17 @@ class Door:
         self.readers: CapacityLimiter  # threads for requests that read
         self.lookouts: CapacityLimiter  # threads for those who ask whether the server works
         self.ready = threading.Event()
-        service.desk.watcher = DoorWatcher(self)
+        service.open_streams.watcher = DoorWatcher(self)
 
     def begin(self) -> None:
         """Prepare what belongs to an event loop, inside it, and what decisions need, in a thread."""
-        self.stopped, self.threads = threading.Event(), ExitStack()
+        self.stopped = threading.Event()
         self.warming = threading.Thread(target=self.warm_up, name="spillover-warm-up", daemon=True)
         self.warming.start()
         self.readers, self.lookouts = CapacityLimiter(self.settings.readers), CapacityLimiter(1)
         self.listeners.begin(asyncio.get_running_loop())
 
     def warm_up(self) -> None:
-        self.threads.enter_context(one_thread())  # all along: each change of it takes as long as a part of a decision
         try:
             warm_up(self.stopped, self.say)
         except Exception:
@@ -66,7 +63,6 @@ class Door:
         self.stopped.set()
         self.listeners.stop()
         self.warming.join()
-        self.threads.close()
 
 
 class DoorWatcher(Watcher):

@@ -13,10 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from spillover.history.columns import read_columns
 from spillover.http.door import Call, Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, GuardedRoute, again, guarded_router
-from spillover.http.models import Policy, ReceiptModel
+from spillover.http.models import ReceiptModel
 from spillover.http.problem import Problem
 from spillover.http.reading import At
 from spillover.service.errors import Invalid, naming
+from spillover.service.settings import PolicyName
 
 importing = guarded_router(AdminRoute, "files")
 exporting = guarded_router(GuardedRoute, "files")
@@ -42,7 +43,7 @@ async def import_file(
     filename: Annotated[
         str, Query(max_length=200, description="Its ending says what it is: " + ", ".join(ENDINGS))
     ] = "history.csv",
-    policy: Annotated[Policy | None, Query()] = None,
+    policy: Annotated[PolicyName | None, Query()] = None,
     set: Annotated[list[str], Query(max_length=100, description="NAME=VALUE; repeatable.")] = [],  # noqa: B006
     context: Annotated[list[str], Query(max_length=100, description="Columns known before each decision.")] = [],  # noqa: B006
     columns: Text = None,

@@ -43,6 +43,6 @@ async def metrics(request: Request) -> Response:
     """Requests and their times, events, folds, open streams; needs the scope read for all streams."""
     door = request.app.state.door
     require_scope(caller_of(request, door.tokens, required=door.needs_token), "read", None)
-    door.metrics.open_streams.set(len(door.service.desk.sheets))
+    door.metrics.open_streams.set(len(door.service.open_streams.streams))
     text = await run_sync(door.metrics.text, limiter=door.lookouts)
     return Response(text, headers={"Content-Type": MEDIA_TYPE})

@@ -13,7 +13,7 @@ from spillover.http.guarded_route import GuardedRoute, guarded_router
 from spillover.http.models import AuditModel, DecisionList, EventList
 from spillover.http.streams import PAGE, Limit
 from spillover.service import Decision, NotFound
-from spillover.service.course import POINTS
+from spillover.service.overview import POINTS
 
 router = guarded_router(GuardedRoute, "reading")
 LAST = 2**62

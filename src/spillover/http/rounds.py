@@ -17,7 +17,7 @@ from spillover.http.models import (
     ReceiptModel,
     ReportModel,
 )
-from spillover.service import Outcome, Receipt
+from spillover.service import Receipt
 
 router = guarded_router(WritingRoute, "rounds")
 
@@ -57,8 +57,7 @@ def execute(call: Writing, stream: StreamName, body: Execution) -> Response:
 @router.post("/streams/{stream}/outcomes", response_model=ReportModel)
 def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
     """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop the others."""
-    outcomes = [Outcome(round=item.round, arm=item.arm, z=item.z, y=item.y) for item in body.outcomes]
-    found = call.service.report(stream, outcomes, **call.recorded_by)
+    found = call.service.report(stream, body.outcomes, **call.recorded_by)
     seq = None if found.entry is None else found.entry.seq
     for status, count in Counter(status.status for status in found.statuses).items():
         call.door.metrics.outcomes.labels(status).inc(count)

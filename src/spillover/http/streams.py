@@ -8,7 +8,7 @@ from spillover.http.answer import Json
 from spillover.http.door import Reading, StreamName, Writing
 from spillover.http.guarded_route import AdminRoute, FilteredRoute, again, guarded_router
 from spillover.http.models import NewStream, ReceiptModel, SettingsChange, StreamList
-from spillover.service.entry import Head
+from spillover.service.events import Head
 
 PAGE = 100
 reading = guarded_router(FilteredRoute, "streams")
@@ -41,8 +41,7 @@ def list_streams(
 @admin.post("/streams", response_model=ReceiptModel, status_code=201, responses=CREATED)
 def create_stream(call: Writing, body: NewStream) -> Response:
     """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
-    settings = body.settings.model_dump(exclude_unset=True)
-    return call.receipt(call.service.create_stream(body.name, settings, **call.recorded_by))
+    return call.receipt(call.service.create_stream(body.name, body.settings, **call.recorded_by))
 
 
 @admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel))

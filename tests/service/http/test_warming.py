@@ -15,7 +15,7 @@ LOADED_LATER = """
 import threading
 import numpy as np
 from spillover import kernels
-from spillover.service.warming import warm_up
+from spillover.service.decisions import warm_up
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 from spillover.service import Service
@@ -27,7 +27,7 @@ warm_up(threading.Event())
 before = loaded()
 assert before
 for seed in range(4):
-    service = Service(MemoryLog(), ahead=False)
+    service = Service(MemoryLog())
     story = Story(service, "shop", seed)
     story.live(8)
     service.explain("shop", story.decided[-1])
