@@ -27,14 +27,14 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+from spillover.service.one_thread import one_thread
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
 from spillover.live import Learner
 from spillover.recommendation.question import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.tables import history_of
 from spillover.service.ledger import Ledger
-from spillover.service.one_thread import one_thread
+from spillover.service.tables import history_of
 
 PARTS = ("decide", "relearn", "outcomes", "refold", "streams")
 ARMS, ROUNDS = (10, 100, 1_000), (100, 10_000)

@@ -95,8 +95,8 @@ def serve(
 
 def check_access(plan: Plan, *, named: bool) -> None:
     """Without tokens nobody but this machine may be let in, also not by a proxy. named: whether --tokens was given."""
-    from spillover.http.addresses import is_loopback
-    from spillover.http.tokens import TokenFile
+    from spillover.http.access import TokenFile
+    from spillover.http.guard import is_loopback
 
     known = TokenFile(plan.tokens).current()
     require(known is not None or not named, "tokens", str(plan.tokens), "a file that `spillover token create` made")
@@ -223,7 +223,7 @@ def create(name: str, scope: str, streams: tuple[str, ...], database: str | None
 
     read: all that is known. write: also decide, report, correct. admin: also create streams and change settings.
     """
-    from spillover.http.tokens import create_token
+    from spillover.http.access import create_token
 
     path = tokens_file(tokens, database)
     secret = create_token(path, name, scope, streams or None)
@@ -237,7 +237,7 @@ def create(name: str, scope: str, streams: tuple[str, ...], database: str | None
 @json_option
 def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
     """List names, scopes and streams of all tokens."""
-    from spillover.http.tokens import read_tokens
+    from spillover.http.access import read_tokens
 
     path = tokens_file(tokens, database)
     known = read_tokens(path) if path.exists() else []
@@ -258,7 +258,7 @@ def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
 @tokens_option
 def revoke(name: str, database: str | None, tokens: Path | None) -> None:
     """Revoke the token NAME; a running server stops accepting it at once. Without any token nobody is let in."""
-    from spillover.http.tokens import revoke_token
+    from spillover.http.access import revoke_token
 
     path = tokens_file(tokens, database)
     if not revoke_token(path, name):

@@ -65,7 +65,7 @@ def invalid_of(error: Mapping[str, Any], *, skip: int = 0) -> Invalid:
     name, given = ".".join(part for part in where if part not in UNIONS), error.get("input")
     if error["type"] == "missing":
         return Invalid(f"{name}: must be given", name)
-    message = str(error["msg"])
+    message = str(error["msg"]).replace("Tuple", "List").replace("tuple", "list")  # as JSON calls it
     accepted = f"must be {message.removeprefix(EXPECTED)}" if message.startswith(EXPECTED) else message
     if error["type"] == "extra_forbidden":
         accepted = "must be left out: there is no such field"

@@ -11,7 +11,7 @@ PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow
 START = "0" * 64  # stands for the entry before the first
 
 
-# --- events ---------------------------------------------------------------------------------------------------------
+# --- events ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +172,7 @@ def as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-# --- entries --------------------------------------------------------------------------------------------------------
+# --- entries ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +253,7 @@ def sealed(head: Head, draft: Draft) -> Entry:
         "attachment": digest(draft.attachment) if draft.attachment else "",
     }
     text = canonical_json(content)
-    return Entry(
+    entry = Entry(
         stream=head.stream,
         seq=head.seq + 1,
         key=draft.key,
@@ -261,13 +261,15 @@ def sealed(head: Head, draft: Draft) -> Entry:
         digest=digest(text),
         attachment=draft.attachment,
     )
+    vars(entry)["event"] = draft.event  # it need not be parsed
+    return entry
 
 
 def head_after(entry: Entry) -> Head:
     return Head(stream=entry.stream, seq=entry.seq, digest=entry.digest)
 
 
-# --- the one way in which values are written ------------------------------------------------------------------------
+# --- the one way in which values are written -------------------------------------------------------------------------
 
 
 def canonical_json(value: Any) -> str:

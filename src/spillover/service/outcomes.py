@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from spillover.service.errors import Invalid, require
-from spillover.service.events import Entry, OutcomesReported
+from spillover.service.events import Entry, OutcomeCorrected, OutcomeExpired, OutcomesReported
 from spillover.service.ledger import Ledger, round_key
+from spillover.service.rounds import Said
 from spillover.service.settings import is_number, is_whole
 
 MOST_ITEMS = 1_000
@@ -192,15 +193,33 @@ def as_request(items: Sequence[Outcome]) -> dict[str, Any]:
     return {"report": [[item.round, item.arm, item.z, item.y] for item in items]}
 
 
-def check_correction(ledger: Ledger, label: str, arm: str | None, revision: int, values: Mapping[str, Any]) -> None:
-    """Refuse a correction of an outcome that cannot be recorded."""
-    check_arm(ledger, arm)
-    last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
-    require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
-    good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
-    require(good, "revision", revision, f"{last + 1}, one more than the last")
-    require(bool(values) and set(values) <= {"z", "y"}, "values", dict(values), "z or y, or both")
-    check_values(ledger, label, arm, values)
+def correction(
+    ledger: Ledger, round: str | int, arm: str | None, values: Mapping[str, Any], revision: int, reason: str
+) -> Said:
+    """An outcome that was reported, with other values."""
+    label = executed_round(ledger, round)
+    done, given = ledger.corrections.get((label, arm, revision)), dict(values)
+    if done is None:
+        check_arm(ledger, arm)
+        last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
+        require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
+        good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
+        require(good, "revision", revision, f"{last + 1}, one more than the last")
+        require(bool(values) and set(values) <= {"z", "y"}, "values", given, "z or y, or both")
+        check_values(ledger, label, arm, values)
+        given = {name: None if value is None else float(value) for name, value in values.items()}
+    event = OutcomeCorrected(
+        round=label, arm=arm, revision=revision, values=given, learned=not ledger.is_late(label), reason=reason
+    )
+    key, hint = f"correct:{label}:{arm or ''}:{revision}", "read the value again, and correct that"
+    return Said(event, key, done, f"revision = {revision}", hint)
+
+
+def expiration(ledger: Ledger, label: str, reason: str) -> Said:
+    """Nothing more of a round will arrive."""
+    executed_round(ledger, label)
+    event, hint = OutcomeExpired(round=label, reason=reason), "nothing more is expected of it already"
+    return Said(event, f"expire:{label}", ledger.expired.get(label), f"round = {label!r}", hint)
 
 
 def median(values: Any) -> float:

@@ -1,17 +1,35 @@
 """Rounds as they are asked for and executed, checked against what is known; and what two people say of the same."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.service.errors import Conflict, require
-from spillover.service.events import DecisionExecuted, Entry, Event, RoundsImported, canonical_json, digest_of
+from spillover.service.events import (
+    DecisionExecuted,
+    Entry,
+    Event,
+    ExecutionCorrected,
+    RoundsImported,
+    canonical_json,
+    digest_of,
+)
 from spillover.service.ledger import Ledger, require_family, round_key
 from spillover.service.open_streams import Receipt
 from spillover.service.settings import FIXED, Settings, is_name, is_number, is_whole
 from spillover.service.tables import Coming
 
 DERIVED = ("how", "learned")  # they follow from the rest and from when it was recorded
+
+
+class Said(NamedTuple):
+    """What somebody says of a stream."""
+
+    event: Event
+    key: str  # of its entry, where the caller gives none
+    before: int | None  # the number of the entry that is about the same
+    what: str  # the part of the request that both are about
+    hint: str  # what else may be done
 
 
 def coming_round(ledger: Ledger, label: str, unavailable: Sequence[str], context: Mapping[str, Any]) -> Coming:
@@ -50,43 +68,53 @@ def execution(
     amounts: Mapping[str, Any] | None,
     cancelled: bool,
     context: Mapping[str, Any] | None,
-) -> DecisionExecuted:
-    """What was done in a round. Where something is recorded of it already, this is another version of that."""
-    if ledger.keys:
-        require_family(round_key(label), ledger.keys[0])
-    issued = ledger.issued.get(label)
-    check_amounts(ledger, amounts, given=chosen is not None, cancelled=cancelled)
-    chosen = chosen if amounts is None else list(amounts)
-    require(not (cancelled and chosen is not None), "cancelled", cancelled, "false where arms are given")
-    before = ledger.context.get(label, {} if issued is None else issued.context)
-    known = dict(before if context is None else context)
-    if cancelled:
-        there = issued is not None or label in ledger.executed
-        require(there, "round", label, "decided before it is cancelled")
-        return DecisionExecuted(round=label, how="cancelled", chosen=(), context=known)
-    require(issued is not None or chosen is not None, "round", label, "decided first, or given with the chosen arms")
-    check_arms(ledger, "chosen", chosen or ())
-    check_context(ledger, known)
-    proposed = None if issued is None else set(issued.chosen)
-    played = proposed if chosen is None else set(chosen)
-    return DecisionExecuted(
-        round=label,
-        how="as-issued" if played == proposed else "overridden",
-        chosen=tuple(arm for arm in ledger.settings.arms if arm in (played or ())),
-        context=known,
-        amounts={arm: float(amount) for arm, amount in (amounts or {}).items()},
-    )
-
-
-def check_revision(ledger: Ledger, label: str, revision: int, reason: str) -> None:
-    """The first record of what was done is revision 1; a correction has the next number, and may have a reason."""
-    last = len(ledger.executions.get(label, ()))
+    revision: int,
+    reason: str,
+) -> Said:
+    """What was done in a round; the first record is revision 1, and a correction has the next number."""
+    done = ledger.executions.get(label, ())
+    last = len(done)
     accepted = (
         f"1 to {last + 1}, where {last + 1} corrects the last" if last else "1: nothing is recorded of this round"
     )
     require(is_whole(revision, 1, last + 1), "revision", revision, accepted)
     check_reason(reason)
     require(revision > 1 or not reason, "reason", reason, "left out: it is for corrections")
+    if ledger.keys:
+        require_family(round_key(label), ledger.keys[0])
+    issued = ledger.issued.get(label)
+    check_amounts(ledger, amounts, given=chosen is not None, cancelled=cancelled)
+    chosen = chosen if amounts is None else list(amounts)
+    require(not (cancelled and chosen is not None), "cancelled", cancelled, "false where arms are given")
+    known = dict(ledger.context.get(label, {} if issued is None else issued.context) if context is None else context)
+    proposed = None if issued is None else set(issued.chosen)
+    if cancelled:
+        there = issued is not None or label in ledger.executed
+        require(there, "round", label, "decided before it is cancelled")
+        how, played = "cancelled", set[str]()
+    else:
+        there = issued is not None or chosen is not None
+        require(there, "round", label, "decided first, or given with the chosen arms")
+        check_arms(ledger, "chosen", chosen or ())
+        check_context(ledger, known)
+        played = (proposed or set()) if chosen is None else set(chosen)
+        how = "as-issued" if played == proposed else "overridden"
+    event = DecisionExecuted(
+        round=label,
+        how=how,
+        chosen=tuple(arm for arm in ledger.settings.arms if arm in played),
+        context=known,
+        amounts={arm: float(amount) for arm, amount in (amounts or {}).items()},
+    )
+    if revision > 1:
+        event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
+    return Said(
+        event,
+        key=f"execute:{label}" if revision == 1 else f"execution {revision}:{label}",
+        before=done[revision - 1] if revision <= last else None,
+        what=f"round = {label!r}",
+        hint=f"correct it with revision {last + 1}",
+    )
 
 
 def check_amounts(ledger: Ledger, amounts: Mapping[str, Any] | None, *, given: bool, cancelled: bool) -> None:
@@ -102,19 +130,16 @@ def check_amounts(ledger: Ledger, amounts: Mapping[str, Any] | None, *, given: b
         require(good, f"amounts.{arm}", amount, "a number above 0; leave out arms that were not executed")
 
 
-# --- said alike it is recorded once, said otherwise both are shown --------------------------------------------------
+# --- said alike it is recorded once, said otherwise both are shown ---------------------------------------------------
 
 
-def said_again(entry: Entry, event: Event, request: Mapping[str, Any], what: str, hint: str) -> Receipt:
-    """The receipt of an entry that says what an event says, whatever their keys; a Conflict if it says otherwise.
-
-    what: the part of the request that both are about; hint: what else may be done.
-    """
-    recorded, given = said_of_round(entry, event), event.to_dict()
+def said_again(entry: Entry, said: Said, request: Mapping[str, Any]) -> Receipt:
+    """The receipt of an entry that says the same, whatever their keys; a Conflict if it says otherwise."""
+    recorded, given = said_of_round(entry, said.event), said.event.to_dict()
     if entry.request == digest_of(request) or canonical_json(content(recorded)) == canonical_json(content(given)):
         return Receipt(entry=entry, again=True)
     raise Conflict(
-        f"{what}: must be as in entry {entry.seq}{by(entry)}; {hint}",
+        f"{said.what}: must be as in entry {entry.seq}{by(entry)}; {said.hint}",
         recorded=place(entry) | {"event": recorded},
         given={"event": given},
     )

@@ -20,31 +20,28 @@ from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
     Entry,
-    ExecutionCorrected,
-    OutcomeCorrected,
-    OutcomeExpired,
     SettingsChanged,
     StreamCreated,
     digest_of,
 )
 from spillover.service.import_export import Export, exported, import_events, read_file, settings_from
-from spillover.service.ledger import Issued, round_key
+from spillover.service.ledger import Issued, Ledger, round_key
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.open_streams import OPEN, OpenStreams, Receipt, given_key, utc_now
 from spillover.service.outcomes import (
     Outcome,
     Report,
     as_request,
-    check_correction,
     checked_items,
-    executed_round,
+    correction,
+    expiration,
     statuses_of,
     take_items,
 )
 from spillover.service.overview import BANDS, POINTS, bands_of, course_of, overview_of, state_of
 from spillover.service.rounds import (
+    Said,
     check_reason,
-    check_revision,
     check_settings_read,
     coming_round,
     execution,
@@ -227,7 +224,6 @@ class Service:
         amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`). revision: one more than the last
         corrects what was recorded (the first record is 1); reason: why. Context that is not given stays as it was.
         """
-        key = given_key(key)
         label = round_key(round).label
         request: dict[str, Any] = {
             "execute": label,
@@ -236,20 +232,8 @@ class Service:
             "context": None if context is None else dict(context),
         } | ({} if amounts is None else {"amounts": dict(amounts)})
         request |= {} if revision == 1 else {"revision": revision, "reason": reason}
-        with self.open_streams.writing(stream) as ledger:
-            if (before := self.open_streams.earlier(stream, key, request)) is not None:
-                return before
-            check_revision(ledger, label, revision, reason)
-            event = execution(ledger, label, chosen, amounts, cancelled, context)
-            if revision > 1:
-                event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
-            done = ledger.executions.get(label, ())
-            if revision <= len(done):
-                hint = f"correct it with revision {len(done) + 1}"
-                entry = self.entry_at(stream, done[revision - 1])
-                return said_again(entry, event, request, f"round = {label!r}", hint)
-            own = key or (f"execute:{label}" if revision == 1 else f"execution {revision}:{label}")
-            return self.open_streams.record(ledger, [event], own, request, author)
+        given = (chosen, amounts, cancelled, context, revision, reason)
+        return self.say(stream, lambda ledger: execution(ledger, label, *given), request, key, author)
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
         """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
@@ -279,51 +263,32 @@ class Service:
         author: str = "",
     ) -> Receipt:
         """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
-        key = given_key(key)
         check_reason(reason)
         request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
-        with self.open_streams.writing(stream) as ledger:
-            if (before := self.open_streams.earlier(stream, key, request)) is not None:
-                return before
-            label = executed_round(ledger, round)
-            done = ledger.corrections.get((label, arm, revision))
-            given = dict(values)
-            if done is None:
-                check_correction(ledger, label, arm, revision, values)
-                given = {name: None if value is None else float(value) for name, value in values.items()}
-            event = OutcomeCorrected(
-                round=label,
-                arm=arm,
-                revision=revision,
-                values=given,
-                learned=not ledger.is_late(label),
-                reason=reason,
-            )
-            if done is not None:
-                hint = "read the value again, and correct that"
-                return said_again(self.entry_at(stream, done), event, request, f"revision = {revision}", hint)
-            own = key or f"correct:{label}:{arm or ''}:{revision}"
-            return self.open_streams.record(ledger, [event], own, request, author)
+        given = (round, arm, values, revision, reason)
+        return self.say(stream, lambda ledger: correction(ledger, *given), request, key, author)
 
     def expire(
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
     ) -> Receipt:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
-        key = given_key(key)
         check_reason(reason)
         label = round_key(round).label
         request = {"expire": label, "reason": reason}
+        return self.say(stream, lambda ledger: expiration(ledger, label, reason), request, key, author)
+
+    def say(
+        self, stream: str, what: Callable[[Ledger], Said], request: Mapping[str, Any], key: str | None, author: str
+    ) -> Receipt:
+        """Record what somebody says. Said alike before it is not recorded again, said otherwise both are shown."""
+        key = given_key(key)
         with self.open_streams.writing(stream) as ledger:
             if (before := self.open_streams.earlier(stream, key, request)) is not None:
                 return before
-            executed_round(ledger, label)
-            event = OutcomeExpired(round=label, reason=reason)
-            if label in ledger.expired:
-                hint = "nothing more is expected of it already"
-                return said_again(
-                    self.entry_at(stream, ledger.expired[label]), event, request, f"round = {label!r}", hint
-                )
-            return self.open_streams.record(ledger, [event], key or f"expire:{label}", request, author)
+            said = what(ledger)
+            if said.before is not None:
+                return said_again(self.entry_at(stream, said.before), said, request)
+            return self.open_streams.record(ledger, [said.event], key or said.key, request, author)
 
     def entry_at(self, stream: str, seq: int) -> Entry:
         return self.log.read(stream, seq - 1, 1)[0]

@@ -89,7 +89,7 @@ class Settings(SomeSettings):
     def stored(cls, content: Mapping[str, Any]) -> "Settings":
         """The settings that were stored: checked then, and not again by the rules of today."""
         plain = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-        return cls.model_construct(**plain)
+        return cls.model_construct(None, **plain)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; limits are copied."""

@@ -168,15 +168,16 @@ class SqliteLog(EventLog):
         return found
 
     def write(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
-        found = []
+        found, begins = [], head.seq == 0
         for draft in drafts:
             entry = sealed(head, draft)
             row = (entry.stream, entry.seq, entry.key, entry.text, entry.digest, entry.attachment)
             self.writer.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
             head = head_after(entry)
             found.append(entry)
-        last = (head.stream, head.seq, head.digest)
-        self.writer.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?)", last)
+        known = "UPDATE streams SET seq = ?, digest = ? WHERE name = ?"
+        new = "INSERT INTO streams (seq, digest, name) VALUES (?, ?, ?)"
+        self.writer.execute(new if begins else known, (head.seq, head.digest, head.stream))
         return found
 
     def head(self, stream: str) -> Head:

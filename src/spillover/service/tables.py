@@ -137,7 +137,7 @@ def columns_option(settings: Settings) -> str | None:
     return ",".join(f"{'outcome' if name == 'y' else name}={name}" for name in names)
 
 
-# --- histories ------------------------------------------------------------------------------------------------------
+# --- histories -------------------------------------------------------------------------------------------------------
 
 
 class SharedRows:
@@ -189,8 +189,8 @@ def history_of(ledger: Ledger, coming: Coming | None = None) -> History:
         columns=columns_option(settings),
         context=list(settings.context) or None,
         minimise=settings.minimise,
-        reward_range=settings.reward_range,
-        overall_range=settings.overall_range,
+        reward_range=settings.question.reward_range,
+        overall_range=settings.question.overall_range,
     )
 
 

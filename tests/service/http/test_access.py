@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from spillover.http import ServerSettings
-from spillover.http.tokens import TokenFile, create_token, read_tokens, revoke_token
+from spillover.http.access import TokenFile, create_token, read_tokens, revoke_token
 from spillover.service import Service, SqliteLog
 from tests.service.http.conftest import ARMS, begin, executed, problem
 from tests.service.http.servers import connected

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): what was given, and what is accepted."""
+"""Answers: JSON, and errors as problem details (RFC 9457), which say what was given, and what is accepted."""
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
@@ -11,9 +11,19 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from spillover.service import Conflict, Invalid, NotFound, StorageError
 from spillover.service.errors import invalid_of, shortened
+from spillover.service.events import json_text
 
 MEDIA_TYPE = "application/problem+json"
 LONGEST_DETAIL = 1_000  # characters
+
+
+class Json(Response):
+    """JSON without NaN or infinities."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content).encode()
 
 
 class Problem(HTTPException):
