@@ -6,9 +6,8 @@ plain Python.
 Times are those of the clock, with p50 and p99 of the processor time of this process in brackets, which other programs
 on the machine disturb less; ratios are those of processor times.
 
-decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
-    asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
-    that outlines its decision (what decides, without intervals), plays it and learns the outcome.
+decide: a decision after each new round, which learns it. Bare: a `Learner` in memory that outlines its decision (what
+    decides, without intervals), plays it and learns the outcome.
 relearn: a decision of a stream whose scales come from all rounds, so that each one learns the whole history.
 outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
 refold: a log of a million rows, folded and decided from. Bare: the same history learned.
@@ -27,11 +26,10 @@ from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from spillover.service.one_thread import one_thread
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
 from spillover.live import Learner
-from spillover.recommendation.question import chosen, learned
+from spillover.recommendation.choose import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.ledger import Ledger
 from spillover.service.tables import history_of
@@ -73,22 +71,17 @@ def decide(folder: Path, n: int, rounds: int) -> None:
     service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
     filled(service, "s", n, rounds)
     count, rng, label = DECISIONS[n], np.random.default_rng(1), rounds
-    found: dict[str, list[Took]] = {"ready": [], "at once": []}
-    for kind, waits in found.items():
-        for _ in range(WARM + count):
-            label += 1
-            waits.append(timed(partial(service.decide, "s", label)))
-            service.ahead.idle()
-            service.execute("s", label)
-            service.report("s", items_of(rng, service, "s", label))
-            if kind == "ready":
-                service.ahead.idle()
-        del waits[:WARM]
+    found: list[Took] = []
+    for _ in range(WARM + count):
+        label += 1
+        found.append(timed(partial(service.decide, "s", label)))
+        service.execute("s", label)
+        service.report("s", items_of(rng, service, "s", label))
+    del found[:WARM]
     bare = bare_rounds(service, count)
-    for kind, waits in found.items():
-        print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times, {kind:<7} {in_words(waits)}")
-    ratio = processor(found["at once"]) / processor(bare)
-    print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
+    print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times {in_words(found)}")
+    ratio = processor(found) / processor(bare)
+    print(f"    bare learner {in_words(bare)}; the service takes {ratio:.1f} times as long", flush=True)
     service.close()
 
 
@@ -103,8 +96,7 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
         number = learner.play(x)
         learner.report(number, *complete(rng, x))
 
-    with one_thread():
-        return [timed(play) for _ in range(WARM + count)][WARM:]
+    return [timed(play) for _ in range(WARM + count)][WARM:]
 
 
 def relearn(folder: Path) -> None:
@@ -175,9 +167,8 @@ def refold(folder: Path) -> None:
 
 
 def learn_and_choose(ledger: Ledger) -> None:
-    with one_thread():
-        history, question = history_of(ledger), ledger.settings.question
-        chosen(learned(history, question), history, question)
+    history, question = history_of(ledger), ledger.settings.question
+    chosen(learned(history, question), history, question)
 
 
 def streams(folder: Path) -> None:

@@ -46,7 +46,7 @@ def filled(service: Service, stream: str, n: int, rounds: int, kind: str = "z an
             for line in known:
                 line |= CHANGED[kind](line, rng)
             event = RoundsImported(source="benchmark", rounds=known)
-            service.open_streams.record(ledger, event, f"import:{start}", {"start": start}, "")
+            service.open_streams.record(ledger, [event], f"import:{start}", {"start": start}, "")
 
 
 def rounds_of(arms: list[str], start: int, x: Any, z: Any, y: Any) -> tuple[dict[str, Any], ...]:

@@ -23,10 +23,9 @@ from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import known_means, split_scores
-from spillover.recommendation.choose import Chosen, Learned
-from spillover.recommendation.decide import changes_seen
-from spillover.recommendation.json_types import to_json_types
-from spillover.recommendation.question import Question, answer, chosen, learned
+from spillover.recommendation.choose import Chosen, Learned, chosen, learned
+from spillover.recommendation.decide import answer, changes_seen
+from spillover.recommendation.question import Question, to_json_types
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued, RoundsImported, StreamCreated, canonical_json, digest
 from spillover.service.ledger import Issued, Ledger
@@ -90,7 +89,8 @@ class Learning:
             history = history_of(ledger)
         ledger.take_changed()  # only now that nothing can fail
         self.checkpoints.forget(unchanged)
-        found = learned(history, question, self.checkpoints if self.keeps_checkpoints else None)
+        way = self.checkpoints if self.keeps_checkpoints else None
+        found = learned(history, question, checkpoints=way)
         prepared = Prepared(ledger.version, history, found, found.learner.explain())
         # for good: to go on from one takes no time
         self.keeps_checkpoints |= time.perf_counter() - started > NOTICEABLE
