@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.recommendation.question import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.histories import history_of

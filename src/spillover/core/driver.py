@@ -196,7 +196,7 @@ def written_once(
             play(open_own(hyper, k), s, x[k])
 
     def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, solving):
-        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
+        """Learn the outcomes that have `arrived`, which is unset then; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
@@ -204,6 +204,7 @@ def written_once(
                 learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
                 if solving:
                     solve(p, s, turn)
+                arrived[k] = False
 
     def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need."""

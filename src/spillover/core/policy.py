@@ -14,15 +14,13 @@ from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
-from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use, in_one_piece
 from spillover.rng import Purpose, Rng
-from spillover.state import copy_state, leaves
+from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
 
 KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
-MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
 
 
 class CorePolicy(Policy):
@@ -119,7 +117,7 @@ class CorePolicy(Policy):
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived = use.flat(feedback.arrived, ())
+        arrived = np.array(use.flat(feedback.arrived, ()))
         use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
         return state
 
@@ -173,14 +171,15 @@ class CorePolicy(Policy):
         made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
-    def compact(self, state: State) -> LiveCore | None:
-        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
-        return LiveCore(self, state) if self.runs_compiled and small else None
-
     @property
     def runs_compiled(self) -> bool:
         """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
         return self.compiled and unchanged(self, AS_COMPILED)
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether a live learner needs nothing but the functions of one learner."""
+        return self.runs_compiled
 
     @property
     def functions(self) -> Functions:

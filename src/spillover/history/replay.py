@@ -12,8 +12,8 @@ from spillover.constraints import Constraint
 from spillover.constraints.exact import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
-from spillover.learner_input import Details
-from spillover.live import Learner
+from spillover.learner.one import Learner
+from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
 from spillover.rng import Purpose

@@ -193,8 +193,9 @@ class BestOfRounds(Counting):
         played: OracleState | None = super().play_stretch(self.with_sets(state, rounds), stretch, rng)
         return played and played._replace(best=state.best)
 
-    def compact(self, state: OracleState) -> None:
-        return None
+    @property
+    def runs_alone(self) -> bool:
+        return False
 
 
 AS_COMPILED = methods_of(BestOfRounds, ROUND)

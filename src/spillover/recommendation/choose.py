@@ -13,7 +13,7 @@ from spillover.constraints.search import check_feasible
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility
 from spillover.recommendation.estimates import history_effects, is_relative, with_effects

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from spillover.evaluation.result import Answer, Evaluation, left_sentence, verdict_sentence, with_interval
 from spillover.formatting import count_of, join_names, short_number
-from spillover.learners import Learners
-from spillover.live import Learner
+from spillover.learner.many import Learners
+from spillover.learner.one import Learner
 from spillover.reasons import Reasons
 from spillover.reasons.render import arm_table
 from spillover.recommendation.result import Recommendation
