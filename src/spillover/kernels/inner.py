@@ -19,6 +19,11 @@ bare = njit(_nrt=False, error_model="numpy", forceinline=False, no_cpython_wrapp
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
+# For functions that compiled code calls, which are compiled into them. Dividing by 0 gives an infinity, as in NumPy.
+INNER = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
+HELPER = {**INNER, "_nrt": True}  # for those that policies share, some of which make arrays
+ENTRY = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}  # for those that Python calls
+
 # Where counting starts. Numba would compile the functions that a count is passed to twice if it started at a plain 0:
 # first for this number, then for any other.
 NONE_YET: Final[Any] = np.int64(0)
