@@ -14,6 +14,7 @@ import sys
 import types as python
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +45,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype
 # For functions that compiled code calls, which are compiled into them. Dividing by 0 gives an infinity, as in NumPy.
 INNER = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
 HELPER = {**INNER, "_nrt": True}  # for those that policies share, some of which make arrays
+RARE = {**HELPER, "forceinline": False}
 ENTRY = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}  # for those that Python calls
 FOREIGN = {*sys.stdlib_module_names, "numpy", "numba", "llvmlite"}  # whose version is known
 COLOUR = re.compile(r"\x1b\[\d*m")
@@ -60,6 +62,11 @@ def inner(function: Callable[..., Any]) -> Any:
     0.25
     """
     return register_jitable(**HELPER)(function)
+
+
+def rare(function: Callable[..., Any]) -> Any:
+    """As `inner`, for what is long and rarely called: it is compiled by itself, and may make arrays."""
+    return register_jitable(**RARE)(function)
 
 
 def entry(function: Callable[..., Any]) -> Any:
@@ -80,6 +87,7 @@ def entry(function: Callable[..., Any]) -> Any:
     return made
 
 
+@lru_cache(maxsize=4096)
 def compiled_part(name: str, function: Callable[..., Any], *, allocates: bool) -> Any:
     """Compile a function of a policy into the drivers; an error says which one it is, and why it cannot be compiled."""
     made = njit(**INNER, _nrt=allocates)(function)
@@ -140,7 +148,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self.seen: dict[int, tuple[int, Any]] = {}  # kept, so that no other object gets the same place in memory
-        self.note(numba.__version__, llvmlite.__version__, np.__version__, sys.version, INNER, HELPER, ENTRY)
+        self.note(numba.__version__, llvmlite.__version__, np.__version__, sys.version, INNER, HELPER, RARE, ENTRY)
         self.note(config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)  # settings that change the code
 
     def note(self, *words: object) -> None:

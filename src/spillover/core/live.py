@@ -33,7 +33,7 @@ class LiveCore:
         self.given = use.own, use.state
         self.round = np.zeros(1, np.uint64)
         self.memo = np.zeros((1, policy.memos, use.n))
-        self.whole = np.ones(1, np.bool_)
+        self.whole, self.together = np.ones(1, np.bool_), np.zeros((1, 0), np.int64)
 
     def moved(self, leaf: Any, start: int) -> Any:
         """A copy of an array in the block."""
@@ -62,7 +62,7 @@ class LiveCore:
         memo = self.memo if noted is None else noted[None]
         self.use.drivers.learn(
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, True),
+            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, self.together, True),
         )
         return True
 

@@ -19,6 +19,9 @@ bare = njit(_nrt=False, error_model="numpy", forceinline=False, no_cpython_wrapp
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
+# For functions that make arrays, and that functions without counts of references call; they are compiled by themselves.
+allocating = njit(_nrt=True, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
 # Where counting starts. Numba would compile the functions that a count is passed to twice if it started at a plain 0:
 # first for this number, then for any other.
 NONE_YET: Final[Any] = np.int64(0)
