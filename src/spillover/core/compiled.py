@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numba.extending import register_jitable
 from spillover.kernels.announce import announced
 from spillover.kernels.build import KERNELS, LOADING
 from spillover.kernels.cache import ContentCache, cache_folder, stored
-from spillover.kernels.inner import ENTRY, HELPER, INNER
+from spillover.kernels.inner import ENTRY, HELPER, INNER, RARE
 from spillover.kernels.quick_compiling import quick_compiling
 
 COLOUR = re.compile(r"\x1b\[\d*m")
@@ -31,6 +32,11 @@ def inner(function: Callable[..., Any]) -> Any:
     return register_jitable(**HELPER)(function)
 
 
+def rare(function: Callable[..., Any]) -> Any:
+    """As `inner`, for what is long and rarely called: it is compiled by itself, and may make arrays."""
+    return register_jitable(**RARE)(function)
+
+
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls: stored on disk, and other threads run beside it."""
     made = njit(**ENTRY)(function)
@@ -46,6 +52,7 @@ def entry(function: Callable[..., Any]) -> Any:
     return made
 
 
+@lru_cache(maxsize=4096)
 def compiled_part(name: str, function: Callable[..., Any], *, allocates: bool) -> Any:
     """Compile a function of a policy into the drivers; an error says which one it is, and why it cannot be compiled."""
     made = njit(**INNER, _nrt=allocates)(function)

@@ -32,6 +32,7 @@ class LiveCore:
         self.round = np.zeros(1, np.uint64)
         self.memo = np.zeros((1, policy.memos, use.n))
         self.played, self.unlearned = np.zeros(1, np.int64), np.zeros(1, np.bool_)
+        self.together = np.zeros((1, 0), np.int64)  # all arms report in one round
         self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
@@ -62,7 +63,7 @@ class LiveCore:
         self.unlearned[0] = True  # until compiled code has learned it
         given = (
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(x[None], z[None], y[None], self.played, self.unlearned, memo, True),
+            *(x[None], z[None], y[None], self.played, self.unlearned, memo, self.together, True),
         )
         return lambda: self.use.drivers.learn(*given)
 

@@ -1,11 +1,8 @@
 """The base of policies that are written for one learner."""
 
-import math
 from abc import abstractmethod
-from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,14 +10,14 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
-from spillover.core.record import fields_of, table_of
+from spillover.core.driver import ARGUMENTS, Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.own import is_number, spread
+from spillover.core.record import fields_of, record_class, table_of
 from spillover.core.use import Use, in_one_piece
+from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
-
-KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
 
 
 class CorePolicy(Policy):
@@ -43,8 +40,12 @@ class CorePolicy(Policy):
     compiled: ClassVar[bool] = False
     allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    parts: ClassVar[tuple[str, ...]] = ()  # attributes, such as a graph learner, whose functions the functions use
+    index_lines: ClassVar[int] = 0  # of n numbers that `index` fills in, (lines, n); 0: one, (n,)
     unchanged_by_play: ClassVar[tuple[str, ...]] = ()  # fields of the state that `note_play` leaves as they are
-    memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
+    helpers: ClassVar[tuple[str, ...]] = ()  # further functions that the functions use
+    lines: ClassVar[int] = 4  # of n numbers, in `turn.lines`
+    memos: Any = 0  # lines of n numbers that `remember` notes down
 
     def start(self, problem: Problem, rng: Rng) -> State:
         """The state of one learner before the first round; a policy may write `init` instead, for a whole batch."""
@@ -113,12 +114,18 @@ class CorePolicy(Policy):
         use = Use(self, state)
         shape = (*use.batch, use.n)
         given = Feedback(*feedback)  # checked again, whoever says that it was
-        feedback = validate.feedback(given, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
+        checks = shape, state.reward_range, state.rounds
+        if self.accepts_missing and (given.fresh is not None or given.complete is not None or not is_whole(given)):
+            feedback = validate.partial_feedback(given, *checks)
+            arrival = use.flat(arrival_of(feedback, state.rounds), (use.n,))
+        else:
+            feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
+            arrival = np.zeros((use.count, 0), np.int64)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
         arrived = np.array(use.flat(feedback.arrived, ()))
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, False)
         return state
 
     def solve(self, state: State) -> State:
@@ -128,9 +135,11 @@ class CorePolicy(Policy):
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
-        if state.rounds.ndim or other:
-            return super().catch_up(state, rounds, first, rng)
+        own_memo = self.memos > 0 and not self.reuses_memo
+        other = rounds.context is not None or rounds.dose is not None or own_memo or not unchanged(self, LEARNING)
+        in_parts = rounds.fresh is not None or rounds.complete is not None or not is_whole(rounds)
+        if state.rounds.ndim or other or in_parts:
+            return Policy.catch_up(self, state, rounds, first, rng)
         return self.learn_history(state, rounds, rng)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
@@ -140,30 +149,31 @@ class CorePolicy(Policy):
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)))
+        use.run("take_history", key[0], *room, x, z, y, arrived, use.memos(rounds.memo)[0])
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:
-        """The index of each arm, (*batch, n)."""
+        """The index of each arm, (*batch, n); with `index_lines`, (*batch, lines, n)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
         use = Use(self, state)
-        found = np.zeros((use.count, use.n))
+        shape = (self.index_lines, use.n) if self.index_lines else (use.n,)
+        found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
-        return found.reshape(*use.batch, use.n)
+        return found.reshape(*use.batch, *shape)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
         if not self.runs_compiled:
             return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True, plays_parts=self.accepts_missing)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms)
+        made = drivers(self.functions, self.allocates, *forms, stretch.flight.arrival.shape[-1] > 0)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -193,7 +203,12 @@ class CorePolicy(Policy):
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         numbers = [name for name, value in given.items() if is_number(value) or name in self.grids]
         axes = dict.fromkeys(numbers, 0) | dict(self.constants)
-        return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+        functions = dict(zip(ARGUMENTS, self.functions, strict=True))
+        functions |= {name: getattr(type(self), name) for name in self.helpers}
+        methods = tuple((name, each, self.allocates) for name, each in functions.items() if each is not None)
+        own = record_class((*axes, *self.parts), methods)
+        learners = (getattr(self, name).own_numbers(batch) for name in self.parts)
+        return own(*(spread(getattr(self, name), batch, each) for name, each in axes.items()), *learners)
 
     def check_numbers(self, batch: Batch) -> None:
         """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
@@ -208,26 +223,25 @@ AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
 
 
-@lru_cache
-def own_type(names: tuple[str, ...]) -> Any:
-    return namedtuple("Own", names)
+def is_whole(feedback: Feedback) -> bool:
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
+    try:
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
+                return True
+        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+    except (TypeError, ValueError):
+        return True
+    return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def is_number(value: Any) -> bool:
-    """Whether a field is a number; whether it may be a grid of them, `grids` says."""
-    return isinstance(value, bool | int | float | np.number | np.bool_)
-
-
-def spread(value: Any, batch: Batch, axes: int) -> Any:
-    """A number or an array of so many axes, or a grid of them, with one axis for the learners; it is read-only."""
-    given: Any = np.asarray(value)
-    given = np.ascontiguousarray(given, KINDS.get(given.dtype.kind, np.float64)).reshape(given.shape)
-    inside = given.shape[given.ndim - axes :]
-    if given.ndim == axes:  # the same for all
-        return np.broadcast_to(given, (math.prod(batch), *inside))
-    whole: Any = np.ascontiguousarray(np.broadcast_to(given, (*batch, *inside))).reshape(-1, *inside)
-    whole.flags.writeable = False
-    return whole
+def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, or never."""
+    known: BoolArray = ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
+    fresh = known & (True if feedback.fresh is None else feedback.fresh)
+    closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
+    rest = np.where(np.asarray(closed)[..., None], NEVER, NEVER - 1)
+    return np.where(fresh, now[..., None], np.where(known, 0, rest))
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
@@ -279,7 +293,7 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
-    delays = (np.ascontiguousarray(part) for part in late.of_rounds)
+    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following, flight.memo, flight.arrival)
+    delays = (np.ascontiguousarray(part) for part in late)
     flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])

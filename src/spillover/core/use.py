@@ -16,7 +16,6 @@ from spillover.validate import shown
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
-LINES = 4  # of n numbers, to work in
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -67,7 +66,7 @@ class Use:
         check_state(type(policy).__name__, state)
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
-        own = policy.own_numbers(self.batch)
+        self.lines, own = policy.lines, policy.own_numbers(self.batch)
         self.plain = not policy.compiled
         if self.plain:
             self.drivers: Drivers = plain_drivers(policy.functions)
@@ -94,11 +93,11 @@ class Use:
 
     def own_room(self) -> tuple[Any, Any]:
         """Room to work in that nobody else has."""
-        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
+        return np.empty((self.lines, self.n)), np.empty(SMALL_BUDGET)
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in, the same for all calls of a thread."""
-        return SCRATCH.array("lines", (LINES, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
+        return SCRATCH.array(f"{self.lines} lines", (self.lines, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])

@@ -42,12 +42,9 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     shocks,
     silences,
     switching,
-    switching_block,
     switching_many,
     switching_many_scores,
-    switching_rounds,
     switching_scores,
-    switching_steps,
     world,
 )
 from spillover.kernels.announce import awaited, silence
@@ -55,7 +52,6 @@ from spillover.kernels.build import KERNELS, compile_all, compile_apart, compile
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
 from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
-from spillover.kernels.switching_steps import ALARM, DONE, ESTIMATE, FAULT, SETTINGS
 from spillover.kernels.world import (
     FINE,
     IMPOSSIBLE_AGE,
@@ -67,13 +63,9 @@ from spillover.kernels.world import (
 )
 
 __all__ = [
-    "ALARM",
     "BERNOULLI",
     "BETA",
-    "DONE",
     "DRAWN",
-    "ESTIMATE",
-    "FAULT",
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
@@ -82,7 +74,6 @@ __all__ = [
     "NOT_PLAYED",
     "NO_GRAPH",
     "OUT_OF_RANGE",
-    "SETTINGS",
     "SIGNED",
     "SUM_ROUNDING",
     "UNSIGNED",

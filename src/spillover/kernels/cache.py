@@ -30,7 +30,7 @@ from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache,
 from numba.core.dispatcher import Dispatcher
 from numba.extending import _Intrinsic
 
-from spillover.kernels.inner import ENTRY, HELPER, INNER
+from spillover.kernels.inner import ENTRY, HELPER, INNER, RARE
 
 BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
 SECONDS_BETWEEN_TRIES = 0.01
@@ -195,7 +195,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self.hash = hashlib.sha256()
         self.seen: dict[int, tuple[int, Any]] = {}  # kept, so that no other object gets the same place in memory
-        self.note(numba.__version__, llvmlite.__version__, np.__version__, sys.version, INNER, HELPER, ENTRY)
+        self.note(numba.__version__, llvmlite.__version__, np.__version__, sys.version, INNER, HELPER, RARE, ENTRY)
         self.note(config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)  # settings that change the code
 
     def note(self, *words: object) -> None:

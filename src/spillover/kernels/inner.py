@@ -22,7 +22,11 @@ within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrap
 # For functions that compiled code calls, which are compiled into them. Dividing by 0 gives an infinity, as in NumPy.
 INNER = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
 HELPER = {**INNER, "_nrt": True}  # for those that policies share, some of which make arrays
+RARE = {**HELPER, "forceinline": False}
 ENTRY = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}  # for those that Python calls
+
+# For functions that make arrays, and that functions without counts of references call; they are compiled by themselves.
+allocating = njit(_nrt=True, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # Where counting starts. Numba would compile the functions that a count is passed to twice if it started at a plain 0:
 # first for this number, then for any other.

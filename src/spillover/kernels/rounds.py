@@ -11,8 +11,8 @@ from spillover.kernels.averages import pending_bounds, upper_bounds
 # positions in `rules`
 PENDING: Final = 0  # the bonus counts pulls in flight
 IN_RANGE: Final = 1  # arms are forgotten by the width of the reward range; otherwise by that of a range of 1
-ASSUMED_DELAY: Final = 2  # that of all outcomes; -1: they are discounted from the round of their action
-GRAPH: Final = 3  # one of the following
+
+# what a graph learner has to solve
 NO_GRAPH: Final = 0
 UNSIGNED: Final = 1
 SIGNED: Final = 2

@@ -8,10 +8,13 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
+from spillover.graph.none import NoGraph
+from spillover.graph.sparse import Graph, SparseGraph
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.graph_policy import (
     GraphPolicy,
     MeansState,
+    absorb,
     advance_round,
     choose_by_scores,
     explanation,
@@ -139,7 +142,7 @@ class DiscountedTS(GraphPolicy):
         )
         latest = np.maximum(latest, np.where(feedback.arrived, played_at, 0))
         return state._replace(
-            base=base._replace(graph=self.absorb(base.graph, feedback, played_at)),
+            base=base._replace(graph=absorb(self.graph, base.graph, feedback, played_at)),
             candidates=state.candidates._replace(latest=latest),
         )
 
@@ -154,7 +157,7 @@ class DiscountedTS(GraphPolicy):
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
-        compiled = self.graph.fuses and unchanged(self, AS_COMPILED)
+        compiled = type(self.graph) in (SparseGraph, NoGraph) and self.graph.bounded and unchanged(self, AS_COMPILED)
         return CompiledRounds(self.play_stretch, draws_rewards=True) if compiled else None
 
     def play_stretch(self, state: DiscountedTSState, stretch: Stretch, rng: Rng) -> DiscountedTSState | None:
@@ -166,7 +169,7 @@ class DiscountedTS(GraphPolicy):
             *(*candidates, latest, *state.pulls, DISCOUNTS, EVIDENCE_DISCOUNT),
             kernels.discount_tables(DISCOUNTS, LAGS)[0],
             *(base.rounds, base.budget, base.reward_range, base.plan, rng.keys, kind_of_graph(self.graph)),
-            *self.graph.parts(base.graph),
+            *parts_of(base.graph),
             *course_for_kernels(stretch),
             stretch.recorded,
             stretch.snapshots,
@@ -193,10 +196,19 @@ class DiscountedTS(GraphPolicy):
         )
 
 
-AS_COMPILED = methods_of(DiscountedTS, (*ROUND, "draw_means", "absorb"))
+AS_COMPILED = methods_of(DiscountedTS, (*ROUND, "draw_means"))
 
 
 def on_range(share: Array, reward_range: Array) -> Array:
     """Map [0, 1] to the range of the rewards."""
     low, high = reward_range[..., :1], reward_range[..., 1:]
     return np.asarray(low + (high - low) * share)
+
+
+def parts_of(graph: Any) -> tuple[Array, ...]:
+    """The arrays of a graph that the kernel rewrites."""
+    if isinstance(graph, Graph):
+        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic = graph
+        return weights, gram, residual, adjacency, pressure, penalty, bound, acyclic
+    idle = graph.adjacency  # nothing but the weights is used
+    return graph.weights, idle, idle, idle, graph.weights, idle, np.array(np.inf), np.array(True)

@@ -55,7 +55,10 @@ def sweep(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> IntArray:
 
 def follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
     """Fill in the decision of the plan of one learner, if it decides the coming round; return whether it does."""
-    raise NotImplementedError("for compiled functions of one learner")
+    decides = rounds * budget < len(plan) if plan.ndim == 1 else rounds < len(plan)
+    if decides:
+        x[:] = plan == rounds if plan.ndim == 1 else plan[rounds]
+    return bool(decides)
 
 
 @overload(follows_plan, inline="always")  # type: ignore[untyped-decorator]

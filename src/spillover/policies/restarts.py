@@ -17,6 +17,7 @@ from spillover.policies.cucb import CAP, WIDTH, explain_cucb
 from spillover.policies.graph_policy import (
     GraphPolicy,
     MeansState,
+    absorb,
     advance_round,
     choose_by_scores,
     explanation,
@@ -259,7 +260,7 @@ class GLRSEMUCB(GraphPolicy):
         feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
         played_at = base.rounds - feedback.age
         learn(base.averages, feedback.x, feedback.z, played_at, 1.0, feedback.arrived)
-        base = base._replace(graph=self.absorb(base.graph, feedback, played_at))
+        base = base._replace(graph=absorb(self.graph, base.graph, feedback, played_at))
         above = np.where(feedback.x, feedback.z - base.reward_range[..., :1], 0.0)
         unit, now, level = range_width(base.reward_range), base.rounds, self.false_alarms
         detector = test_for_change(state.detector, base.averages, feedback, above, unit, now, level)
