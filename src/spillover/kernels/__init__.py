@@ -15,8 +15,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidates,
     confounding,
     detection,
-    discounted_rounds,
-    discounts,
     drawing,
     drifting,
     effects,

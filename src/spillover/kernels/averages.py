@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, int64, njit
+from numba import float64, njit
 
 from spillover.kernels.build import gufunc
 
@@ -51,22 +51,6 @@ def add_rewards(sums, counts, stamps, x, z, played_at, log_discount, powers):
                 counts[i] += decay
 
 
-@gufunc(
-    (float64[:], float64[:], int64[:], boolean[:], float64[:], int64, float64, boolean, boolean[:]),
-    "(n),(n),(n),(n),(n),(),(),()->()",
-    writes=("sums", "counts", "stamps"),
-)
-def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived, taken):
-    """Add the rewards of a round played at `played_at` to each played arm's discounted sum and count.
-
-    Each arm's sum and count are as of its own stamp, the latest of its rounds that has arrived. The weight of an
-    observation then depends only on when the action was taken, and a count never underflows.
-    """
-    taken[0] = arrived
-    if arrived:
-        add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
-
-
 @njit(inline="always")
 def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, growths, index):
     """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; range_width: that of mean / unit."""
@@ -89,20 +73,6 @@ def grown_bounds(sums, counts, clock, width, unit, cap, range_width, index):
         index[i] = value if known else cap
 
 
-@gufunc(
-    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:], float64[:]),
-    "(n),(n),(n),(),(),(),(),(),(),(r)->(n)",
-)
-def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, reward_range, index):
-    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; reward_range: that of mean / unit.
-
-    The index is `cap` for an arm that was never observed, or is forgotten.
-    """
-    range_width = reward_range[1] - reward_range[0]
-    log_discount = math.log(discount)
-    upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, sums[:0], index)
-
-
 @njit(inline="always")
 def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
     """Count the pulls of a round in each played arm's discounted number, as of its latest one (its stamp)."""
@@ -110,17 +80,6 @@ def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
         if x[i]:
             pulls[i] = pulls[i] * power(powers, played_at - stamps[i], log_discount) + 1.0
             stamps[i] = played_at
-
-
-@gufunc(
-    (float64[:], int64[:], boolean[:], int64, float64, float64[:], int64[:]),
-    "(n),(n),(n),(),()->(n),(n)",
-)
-def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
-    """Each arm's discounted number of pulls, as of its latest one (its stamp)."""
-    for i in range(x.shape[0]):
-        counted[i], stamped[i] = pulls[i], stamps[i]
-    add_pulls(counted, stamped, x, played_at, math.log(discount), pulls[:0])
 
 
 @njit(inline="always")

@@ -5,10 +5,9 @@ Tables of powers may be empty: they say the same as the exponential function, in
 
 import math
 
-from numba import boolean, float64, int64, njit, uint64
+from numba import njit, uint64
 
 from spillover.kernels.averages import power
-from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import philox, to_unit
 from spillover.kernels.inner import bare, eight_doubles, eight_integers
 from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
@@ -51,32 +50,6 @@ def add_side_by_side(
             stamps[i] = played_at
 
 
-@gufunc(
-    (
-        *(float64[:, ::1], float64[:, ::1], int64[::1], float64[::1], float64[::1], float64),
-        *(boolean[:], float64[:], float64[:], int64, int64, boolean, boolean[:]),
-    ),
-    "(d,n),(d,n),(n),(d),(d),(),(n),(n),(r),(),(),()->()",
-    writes=("sums", "counts", "stamps", "evidence"),
-)
-def side_by_side_arrival(
-    sums, counts, stamps, evidence, discounts, evidence_discount, x, z, reward_range, played_at, latest_observed,
-    arrived, taken,
-):  # fmt: skip
-    """Score every discount's prediction of the rewards of a round, then learn the rewards.
-
-    Sums and counts are as of each arm's stamp, the evidence as of `latest_observed`, the latest round observed before
-    this one. u is the reward rescaled to [0, 1], p the predicted mean under a Beta(1, 1) prior, and the score is the
-    log-likelihood log(p^u (1 - p)^(1 - u)).
-    """
-    taken[0] = arrived
-    if arrived:
-        add_side_by_side(
-            sums, counts, stamps, evidence, discounts, evidence_discount, sums[:, :0], x, z, reward_range, played_at,
-            latest_observed,
-        )  # fmt: skip
-
-
 @njit(inline="always")
 def add_pulls_side_by_side(pulls, stamps, discounts, powers, x, played_at):
     """Count the pulls of a round under every discount, as of each played arm's latest one (its stamp)."""
@@ -88,19 +61,6 @@ def add_pulls_side_by_side(pulls, stamps, discounts, powers, x, played_at):
     for i in range(x.shape[0]):
         if x[i]:
             stamps[i] = played_at
-
-
-@gufunc(
-    (float64[:, :], int64[:], float64[:], boolean[:], int64, float64[:, :], int64[:]),
-    "(d,n),(n),(d),(n),()->(d,n),(n)",
-)
-def side_by_side_pulls(pulls, stamps, discounts, x, played_at, counted, stamped):
-    """Each arm's discounted number of pulls under every discount, as of its latest one (its stamp)."""
-    for i in range(x.shape[0]):
-        stamped[i] = stamps[i]
-        for k in range(discounts.shape[0]):
-            counted[k, i] = pulls[k, i]
-    add_pulls_side_by_side(counted, stamped, discounts, pulls[:, :0], x, played_at)
 
 
 @njit(inline="always")
@@ -149,26 +109,3 @@ def fill_means(
             seen = count[i]
             draw[i] = mean[i] + (found[j] - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
     return lead
-
-
-@gufunc(
-    (
-        *(float64[:, :], float64[:, :], int64[:], float64[:, :], int64[:], float64[:], float64[:]),
-        *(int64, int64, uint64[:], uint64, uint64, uint64),
-        *(float64[:], float64[:], float64[:], float64[:], int64[:]),
-    ),
-    "(d,n),(d,n),(n),(d,n),(n),(d),(d),(),(),(k),(),(),()->(n),(n),(n),(n),()",
-)
-def side_by_side_draw(
-    sums, counts, stamps, pulls, latest, evidence, discounts, now, latest_observed, key, call, at_round, purpose,
-    draw, mean, count, flying, leader,
-):  # fmt: skip
-    """Draw a discount in proportion to exp(evidence), and each arm's mean from its posterior under that discount.
-
-    The posterior is as of `latest_observed`, the latest round whose outcome has arrived: rounds without outcomes carry
-    no information. Its deviation shrinks as if the outcomes of the pulls in flight had already arrived.
-    """
-    leader[0] = fill_means(
-        sums, counts, stamps, pulls, latest, evidence, discounts, sums[:, :0], now, latest_observed, key, call,
-        at_round, purpose, draw, mean, count, flying,
-    )  # fmt: skip

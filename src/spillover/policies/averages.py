@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Round
+from spillover.types import Amount, Array, Batch, Finite, IntArray, Round
 
-UNIT_RANGE = np.array([0.0, 1.0])
 LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 DISCOUNT = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}  # the constants of a `Discounted` policy
 
@@ -45,32 +44,6 @@ class Discounted:
 def empty_averages(n_arms: int, batch: Batch) -> Averages:
     line = (*batch, n_arms)
     return Averages(np.zeros(line), np.zeros(line), np.zeros(line, np.int64))
-
-
-def learn(
-    known: Averages, x: BoolArray, reward: Array, played_at: IntArray, discount: Any, arrived: BoolArray
-) -> Averages:
-    """Add the rewards of the arms played in round `played_at`, discounted from that round on; in place."""
-    kernels.discounted_arrival(*known, x, reward, played_at, discount, arrived)
-    return known
-
-
-def upper_index(
-    known: Averages,
-    now: IntArray,
-    clock: Any,
-    *,
-    width: Any,
-    discount: Any = 1.0,
-    unit: Any = 1.0,
-    cap: float = np.inf,
-    reward_range: Array = UNIT_RANGE,
-) -> Array:
-    """mean / unit + sqrt(width log(clock) / count) at most `cap`; `cap` itself for arms never observed, or forgotten.
-
-    reward_range: that of mean / unit. An arm is forgotten if its bonus is a million times as wide.
-    """
-    return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap, reward_range))
 
 
 def log_of(discount: Any) -> Array:

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
 from spillover.policies.averages import Averages, counts_now
-from spillover.types import Amount, Array, Batch, BoolArray, IntArray, Round
+from spillover.types import Amount, Array, Batch, IntArray, Round
 
 
 class Pulls(NamedTuple):
@@ -28,11 +27,6 @@ class NoPulls(NamedTuple):
 def empty_pulls(n_arms: int, batch: Batch) -> Pulls:
     line = (*batch, n_arms)
     return Pulls(np.zeros(line), np.zeros(line, np.int64))
-
-
-def count_pulls(pulls: Pulls, x: BoolArray, played_at: IntArray, discount: Any) -> Pulls:
-    """The pulls after playing x in round `played_at`."""
-    return Pulls(*kernels.count_pulls(*pulls, x, played_at, discount))
 
 
 def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:
