@@ -166,7 +166,7 @@ class CorePolicy(Policy):
     def compiled_rounds(self) -> CompiledRounds | None:
         if not self.runs_compiled:
             return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True, plays_parts=self.accepts_missing)
+        return CompiledRounds(self.play_stretch, self.memos, plays_parts=self.accepts_missing)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""

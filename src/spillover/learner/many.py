@@ -354,7 +354,7 @@ class Learners(Shown):
     def learn_lesson(self, state: State, at: Part, rounds: Rounds, feedback: Feedback) -> State:
         """The state of some learners after those at these places of it have learned an outcome each."""
         some = rows_of(rounds.learners, len(self))
-        policy, rng = self.player(some).unconstrained, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
+        policy, rng = self.player(some).setting.policy, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
         if at is ALL:
             return policy.update(state, feedback, rng)
         put_all_back(state, at, policy.update(taken(state, at), feedback, rng), self.constant)

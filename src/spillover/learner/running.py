@@ -6,7 +6,7 @@ made at the end, by functions that may be repeated.
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,22 +14,13 @@ from spillover import kernels, validate
 from spillover.constraints import Constraint, Unavailable, check_constraints
 from spillover.constraints.exact import EFFORT
 from spillover.constraints.search import check_effort
-from spillover.contracts import AnyPolicy, Policy, suited
+from spillover.contracts import AnyPolicy, Policy, Setting, suited
 from spillover.core import CorePolicy
 from spillover.core.live import LiveCore
 from spillover.learner.reports import check_names, same_names
 from spillover.policies.constrained import Constrained
 from spillover.rng import Purpose, Rng
 from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Problem, State
-
-
-class Setting(NamedTuple):
-    """A policy, the constraints on its decisions, the names that they use, and the effort of the search under them."""
-
-    policy: Policy  # without constraints
-    constraints: tuple[Constraint, ...]
-    arms: tuple[str, ...] | None
-    effort: int
 
 
 def setting_of(
@@ -42,21 +33,22 @@ def setting_of(
     """The setting of learners, checked; constraints of the policy itself hold too."""
     validate.problem(problem)
     given = suited(policy, problem)
-    names = same_names(given.arms, arms)
+    free, own, named, searched = given.setting
+    names = same_names(named, arms)
     check_names(names, problem.n_arms)
-    most = effort if effort is not None else given.effort or EFFORT
+    most = effort if effort is not None else searched or EFFORT
     check_effort(most)
-    return Setting(given.unconstrained, (*given.constraints, *check_constraints(constraints)), names, most)
+    return Setting(free, (*own, *check_constraints(constraints)), names, most)
 
 
 def player_of(setting: Setting, unavailable: tuple[int, ...] = ()) -> Policy:
     """The policy under its constraints, in a round in which some arms are not available."""
-    policy, constraints, arms, effort = setting
+    policy, constraints, arms, _ = setting
     if unavailable:
         constraints = (*constraints, Unavailable(unavailable, label="this round"))
     if not constraints:
         return policy
-    return Constrained(policy=policy, constraints=constraints, arms=arms, effort=effort)
+    return Constrained(policy=policy, constraints=constraints, arms=arms, effort=setting.effort or EFFORT)
 
 
 def first_choice(policy: Policy, problem: Problem, state: State, rng: Rng) -> Choice:

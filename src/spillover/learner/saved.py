@@ -213,9 +213,10 @@ def saved_setting(
     require(not missing, f"{saved.path}: fields", sorted(saved.about), accepted)
     if constraints is not None:
         return policy, constraints, effort
-    names = same_names(policy.arms, arms)
+    free, _, named, searched = policy.setting
+    names = same_names(named, arms)
     kept = saved_constraints(saved, problem.n_arms if names is None else names)
-    return policy.unconstrained, kept, policy.effort if effort is None else effort  # the policy's are among the saved
+    return free, kept, searched if effort is None else effort  # the policy's are among the saved
 
 
 def saved_constraints(saved: Saved, arms: Sequence[str] | int) -> tuple[Constraint, ...]:

@@ -91,7 +91,7 @@ def learn(
     )
     if policy is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.unconstrained  # it may be that of an earlier replay
+    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 
