@@ -48,7 +48,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
 from spillover.kernels.announce import awaited, silence
 from spillover.kernels.build import KERNELS, compile_all, compile_apart, compiled_ahead, load, missing, preload_numba
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
-from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
 from spillover.kernels.world import (
     FINE,
@@ -70,11 +69,8 @@ __all__ = [
     "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",
-    "NO_GRAPH",
     "OUT_OF_RANGE",
-    "SIGNED",
     "SUM_ROUNDING",
-    "UNSIGNED",
     "awaited",
     "compile_all",
     "compile_apart",

@@ -3,7 +3,6 @@
 import math
 from typing import Final
 
-import numpy as np
 from numba import njit
 
 from spillover.kernels.averages import pending_bounds, upper_bounds
@@ -11,13 +10,6 @@ from spillover.kernels.averages import pending_bounds, upper_bounds
 # positions in `rules`
 PENDING: Final = 0  # the bonus counts pulls in flight
 IN_RANGE: Final = 1  # arms are forgotten by the width of the reward range; otherwise by that of a range of 1
-
-# what a graph learner has to solve
-NO_GRAPH: Final = 0
-UNSIGNED: Final = 1
-SIGNED: Final = 2
-
-CHOICE: Final = np.uint64(3)  # the purpose of the streams that ties are broken with, see `rng.Purpose`
 
 
 @njit(inline="always")

@@ -112,7 +112,8 @@ class Learner(Shown):
     @property
     def state(self) -> State:
         """The state of the policy."""
-        return self.running.state if "running" in vars(self) else self.idle
+        with self.lock:
+            return self.running.state if "running" in vars(self) else self.idle
 
     @state.setter
     def state(self, state: State) -> None:
