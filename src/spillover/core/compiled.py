@@ -28,6 +28,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import _Intrinsic, register_jitable
 
+from spillover.core.one_pass import one_pass
 from spillover.kernels.announce import announced
 from spillover.kernels.build import KERNELS, LOADING
 from spillover.kernels.cache import (
@@ -80,7 +81,7 @@ def entry(function: Callable[..., Any]) -> Any:
             if folder is not None and not isinstance(made._cache, ContentCache):
                 with numba_asks_us():
                     made._cache = ContentCache(function)  # which is where Numba keeps it
-            with locked(folder, made._cache), quick_compiling():
+            with locked(folder, made._cache), quick_compiling(), one_pass():
                 return compile_once(signature)
 
     made.compile = compile_announced
