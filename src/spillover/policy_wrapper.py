@@ -78,6 +78,10 @@ class PolicyWrapper(Policy):
         return self.inner.knows_graph
 
     @property
+    def knows_structure(self) -> bool:
+        return self.inner.knows_structure
+
+    @property
     def needs_overall_range(self) -> bool:
         return self.inner.needs_overall_range
 

@@ -249,7 +249,8 @@ def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
     """The problem of one learner of a batch."""
-    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (problem.n_arms,)}
+    n = problem.n_arms
+    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (n,), "structure": (n, n)}
     given = {name: getattr(problem, name) for name in shapes}
     own = {
         name: np.broadcast_to(value, (*batch, *shapes[name]))[row] for name, value in given.items() if value is not None
