@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from spillover.policies.switching_block import CompactSwitching
 
 import spillover as sp
 from spillover.core.live import LiveCore
 from spillover.journal import STEPS_BETWEEN_COPIES
 from spillover.policies import switching_block
-from spillover.policies.switching_block import CompactSwitching
 from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from spillover.policies.switching_block import CompactSwitching
 
 import spillover as sp
 from spillover import kernels
@@ -11,7 +12,6 @@ from spillover.core.live import LiveCore
 from spillover.journal import Journal
 from spillover.kernels import switching_block as block
 from spillover.policies.bounded_means import BoundedMeans
-from spillover.policies.switching_block import CompactSwitching
 from spillover.state import leaves
 from tests.live.learners import content
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from spillover.policies.switching_block import CompactSwitching
 
 import spillover as sp
 from spillover.contracts import Delay
@@ -14,7 +15,6 @@ from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.learner import GraphLearner
 from spillover.graph.sparse import SparseGraph
 from spillover.policies.bounded_means import BoundedMeans
-from spillover.policies.switching_block import CompactSwitching
 from spillover.rng import Purpose
 from spillover.types import Feedback
 

@@ -1,6 +1,5 @@
 """The base of policies that are written for one learner."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
@@ -177,7 +176,7 @@ class CorePolicy(Policy):
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms, stretch.flight.arrival.shape[-1] > 0)
+        made = drivers(self.functions, self.allocates, *forms, self.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])

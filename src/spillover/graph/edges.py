@@ -6,7 +6,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.tabular import in_rows, table_of
-from spillover.types import Array, BoolArray, IntArray, Problem
+from spillover.types import BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
 SPARSITY = 1e-3  # of the graph problem, unless it is given

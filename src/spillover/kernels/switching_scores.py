@@ -3,7 +3,6 @@
 import math
 from typing import Final
 
-import numpy as np
 from numba import float64, njit, uint64
 
 from spillover.kernels.build import gufunc

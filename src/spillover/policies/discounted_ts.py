@@ -12,9 +12,9 @@ from spillover.graph.none import NoGraph
 from spillover.graph.sparse import Graph, SparseGraph
 from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
 from spillover.policies.graph_policy import (
-    absorb,
     GraphPolicy,
     MeansState,
+    absorb,
     advance_round,
     choose_by_scores,
     explanation,

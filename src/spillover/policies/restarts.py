@@ -15,9 +15,9 @@ from spillover.kernels.scaled import unit_or_one as unit_of
 from spillover.policies.averages import Averages, empty_averages, learn, upper_index
 from spillover.policies.cucb import CAP, WIDTH, explain_cucb
 from spillover.policies.graph_policy import (
-    absorb,
     GraphPolicy,
     MeansState,
+    absorb,
     advance_round,
     choose_by_scores,
     explanation,
