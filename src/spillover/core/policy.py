@@ -20,7 +20,7 @@ from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
 
-MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
+MOST_BYTES = 1 << 26  # of a live learner in a block, which is now and then copied
 
 
 class CorePolicy(Policy):
