@@ -201,6 +201,11 @@ class CorePolicy(Policy):
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
         return Functions(*given, kind.prepare, kind.show)
 
+    def reached(self) -> tuple[Any, ...]:
+        """All functions that the drivers call, as they are now."""
+        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
+        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
+
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]

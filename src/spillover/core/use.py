@@ -64,7 +64,7 @@ def in_one_piece(values: Any) -> Any:
 def use_of(policy: "CorePolicy", state: State) -> "Use":
     """The `Use` of a policy and a state: that of the last call of this thread, if they are the same."""
     last = getattr(LAST, "use", None)
-    if last is None or last.given is not state or last.policy is not policy or last.functions != policy.functions:
+    if last is None or last.given is not state or last.policy is not policy or last.reached != policy.reached():
         last = LAST.use = Use(policy, state)
     return last
 
@@ -74,7 +74,7 @@ class Use:
 
     def __init__(self, policy: "CorePolicy", state: State) -> None:
         check_state(type(policy).__name__, state)
-        self.policy, self.given, self.functions = policy, state, policy.functions
+        self.policy, self.given, self.reached = policy, state, policy.reached()
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         self.lines, own = policy.lines, policy.own_numbers(self.batch)
