@@ -40,6 +40,7 @@ class PolicyWrapper(Policy):
     randomised = passed_on("randomised")
     needs_world = passed_on("needs_world")
     knows_graph = passed_on("knows_graph")
+    knows_structure = passed_on("knows_structure")
     needs_overall_range = passed_on("needs_overall_range")
     learns_graph = passed_on("learns_graph")
     explains = passed_on("explains")

@@ -112,6 +112,11 @@ def problem(given: Any) -> None:
         weights = numbers("weights", given.weights, "numbers, one for each arm")
         good = weights.shape[-1:] == (given.n_arms,) and bool(np.isfinite(weights).all())
         require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
+    if given.structure is not None:
+        structure = numbers("structure", given.structure, "numbers, (n, n)")
+        good = structure.shape[-2:] == (given.n_arms, given.n_arms) and not bool(np.isinf(structure).any())
+        accepted = f"finite numbers, or NaN for edges that are not known, of shape ({given.n_arms}, {given.n_arms})"
+        require(good, "structure", given.structure, accepted)
     require(given.observes in OBSERVES, "observes", given.observes, f"one of {', '.join(map(repr, OBSERVES))}")
     whole("context", given.context, 0)
     require(isinstance(given.baseline, bool | np.bool_), "baseline", given.baseline, "True or False")

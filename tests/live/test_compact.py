@@ -10,8 +10,10 @@ from spillover.core.live import LiveCore
 from spillover.learner.running import Usual
 from spillover.policies.bounded_means import BoundedMeans
 from tests.live.learners import content
+from tests.own_parts import load
 
 PROBLEM = sp.Problem(n_arms=5, budget=2, reward_range=(0.0, 2.0))
+RidgeGraph = load("my_graph").RidgeGraph
 ABLATED = sp.policies.POLICIES["ablated-ndc-sem"]
 
 
@@ -73,6 +75,11 @@ def test_what_a_class_of_one_s_own_does_otherwise_is_done():
         learner.play()
 
 
+def test_policies_with_graphs_of_one_s_own_use_their_functions():
+    for graph in (RidgeGraph(), sp.CandidateGraph()):
+        assert type(sp.Learner(sp.NDCSEM(graph=graph), sp.Problem(n_arms=5, budget=2)).running) is Usual
+
+
 def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
     for policy in (sp.NDCSEM(), sp.SwitchingSEM()):
         learner = sp.Learner(policy, PROBLEM)
@@ -82,3 +89,17 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
         learner.play()
         np.testing.assert_array_equal(learner.waiting[1].x, kept)
         np.testing.assert_array_equal(learner.under([]).choose(), learner.choose())
+
+
+@pytest.mark.parametrize("acyclic", [False, True])
+@pytest.mark.parametrize("signed", [False, True])
+def test_switching_is_the_same(acyclic, signed, monkeypatch):
+    problem, policy = PROBLEM._replace(acyclic=acyclic), sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=signed))
+    compact = sp.Learner(policy, problem, seed=3)
+    assert type(compact.running) is LiveCore
+    monkeypatch.setattr(sp.SwitchingSEM, "runs_alone", False)
+    usual = sp.Learner(policy, problem, seed=3)
+    assert type(usual.running) is Usual
+    assert run(compact, 120) == run(usual, 120)
+    assert content(compact) == content(usual)
+    np.testing.assert_array_equal(compact.explain().score, usual.explain().score)

@@ -173,6 +173,11 @@ class Policy(Quick):
         return False
 
     @property
+    def knows_structure(self) -> bool:
+        """Whether it needs to know which edges there can be (`Problem.structure`), but not their weights."""
+        return False
+
+    @property
     def needs_overall_range(self) -> bool:
         """Whether it needs the range of y in advance (`Problem.overall_range`)."""
         return False

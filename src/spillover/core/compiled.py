@@ -10,6 +10,7 @@ from numba import njit
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import register_jitable
 
+from spillover.core.one_pass import one_pass
 from spillover.kernels.announce import announced
 from spillover.kernels.build import KERNELS, LOADING
 from spillover.kernels.cache import ContentCache, cache_folder, stored
@@ -43,7 +44,7 @@ def entry(function: Callable[..., Any]) -> Any:
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:
-        with announced(len(KERNELS) + 1), LOADING, stored(function), quick_compiling():
+        with announced(len(KERNELS) + 1), LOADING, stored(function), quick_compiling(), one_pass():
             if cache_folder() is not None and not isinstance(made._cache, ContentCache):
                 made._cache = ContentCache(function)  # which is where Numba keeps it
             return compile_once(signature)

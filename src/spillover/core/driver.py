@@ -160,7 +160,7 @@ def drivers(
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
     allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any;
-    in_parts: whether their arms report at different times.
+    in_parts: whether their arms may report at different times.
     """
     check_arguments(functions)
     made = [
@@ -270,12 +270,13 @@ def written_once(
             s.rounds = t
             play(p, s, x)
             fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
-            if in_parts:
+            if in_parts and arrivals.shape[1] > 0:
                 post_arms(
                     t, x, z, delays[r], slowest[r], silent[r], by_arm[r], horizon, first, last, following, arrivals
                 )  # fmt: skip
             else:
-                post_part(t, 0, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following, 1)
+                late = delay_of(x, z, delays[r], slowest[r], silent[r])
+                post_part(t, 0, late, horizon, first, last, following, parts)
             part = first[slot]
             first[slot] = 0
             while part != 0:

@@ -13,7 +13,7 @@ from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import ARGUMENTS, Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
-from spillover.core.use import Use, in_one_piece
+from spillover.core.use import in_one_piece, use_of
 from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
@@ -84,7 +84,7 @@ class CorePolicy(Policy):
         return stacked(made, batch)
 
     def select(self, state: State, rng: Rng) -> Choice:
-        use = Use(self, state)
+        use = use_of(self, state)
         x = np.empty((use.count, use.n), np.bool_)
         memo = np.zeros((use.count, self.memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
@@ -101,8 +101,9 @@ class CorePolicy(Policy):
 
     def played(self, state: State, x: BoolArray) -> State:
         # only `update` may rewrite the state that it is given
-        state = copy_state(state)._replace(**{name: getattr(state, name) for name in self.unchanged_by_play})
-        use = Use(self, state)
+        moved = [name for name in state._fields if name not in self.unchanged_by_play]
+        state = state._replace(**{name: copied(getattr(state, name)) for name in moved})
+        use = use_of(self, state)
         given = validate.decision("x", x, (*use.batch, use.n))
         use.run("play", use.flat(given, (use.n,)))
         return state
@@ -111,7 +112,7 @@ class CorePolicy(Policy):
         return self.solve(self.learn(state, feedback, rng))
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        use = Use(self, state)
+        use = use_of(self, state)
         shape = (*use.batch, use.n)
         given = Feedback(*feedback)  # checked again, whoever says that it was
         checks = shape, state.reward_range, state.rounds
@@ -130,7 +131,7 @@ class CorePolicy(Policy):
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
-            use = Use(self, state)
+            use = use_of(self, state)
             use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
@@ -144,7 +145,7 @@ class CorePolicy(Policy):
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
-        use = Use(self, state)
+        use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
@@ -156,7 +157,7 @@ class CorePolicy(Policy):
         """The index of each arm, (*batch, n); with `index_lines`, (*batch, lines, n)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
-        use = Use(self, state)
+        use = use_of(self, state)
         shape = (self.index_lines, use.n) if self.index_lines else (use.n,)
         found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
@@ -170,10 +171,10 @@ class CorePolicy(Policy):
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
-        use = Use(self, state)
+        use = use_of(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms, stretch.flight.arrival.shape[-1] > 0)
+        made = drivers(self.functions, self.allocates, *forms, self.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -197,6 +198,11 @@ class CorePolicy(Policy):
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
         return Functions(*given, kind.prepare, kind.show)
+
+    def reached(self) -> tuple[Any, ...]:
+        """All functions that the drivers call, as they are now."""
+        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
+        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
@@ -223,6 +229,10 @@ AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
 
 
+def copied(part: Any) -> Any:
+    return copy_state(part) if isinstance(part, tuple) else np.array(part)
+
+
 def is_whole(feedback: Feedback) -> bool:
     """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
     try:
@@ -246,7 +256,8 @@ def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
     """The problem of one learner of a batch."""
-    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (problem.n_arms,)}
+    n = problem.n_arms
+    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (n,), "structure": (n, n)}
     given = {name: getattr(problem, name) for name in shapes}
     own = {
         name: np.broadcast_to(value, (*batch, *shapes[name]))[row] for name, value in given.items() if value is not None

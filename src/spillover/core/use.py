@@ -1,5 +1,6 @@
 """A policy and the state of some learners, as the drivers take them."""
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from spillover.validate import shown
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
+LAST = threading.local()
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -59,11 +61,20 @@ def in_one_piece(values: Any) -> Any:
     return given if given.flags.carray else given.copy()
 
 
+def use_of(policy: "CorePolicy", state: State) -> "Use":
+    """The `Use` of a policy and a state: that of the last call of this thread, if they are the same."""
+    last = getattr(LAST, "use", None)
+    if last is None or last.given is not state or last.policy is not policy or last.reached != policy.reached():
+        last = LAST.use = Use(policy, state)
+    return last
+
+
 class Use:
     """A policy and the state of some learners, as the drivers take them."""
 
     def __init__(self, policy: "CorePolicy", state: State) -> None:
         check_state(type(policy).__name__, state)
+        self.policy, self.given, self.reached = policy, state, policy.reached()
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         self.lines, own = policy.lines, policy.own_numbers(self.batch)

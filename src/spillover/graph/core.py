@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from spillover.contracts import methods_of, unchanged
 from spillover.core.compiled import entry
 from spillover.core.own import is_number, methods_named, spread
 from spillover.core.record import Fields, fields_of, record_class, row_opener, table_of
@@ -68,6 +69,11 @@ class CoreGraph(GraphLearner):
     def forget_all(self, g: Any, room: Any) -> None:
         """Start again from nothing, for those that have this graph learner as a part."""
 
+    def reached(self) -> tuple[Any, ...]:
+        """All functions that are compiled, as they are now."""
+        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
+        return *(getattr(own, name) for name in (*FUNCTIONS, *self.helpers)), *learners
+
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each graph of a batch."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
@@ -113,6 +119,14 @@ class CoreGraph(GraphLearner):
         return memo.reshape(*use.batch, self.memos, use.n)
 
 
+BATCH_FORMS = methods_of(CoreGraph, ("absorb", "absorb_expected", "solve", "remember"))
+
+
+def is_core(learner: GraphLearner) -> bool:
+    """Whether a graph learner does what its functions of one learner do: not if its forms for batches are its own."""
+    return isinstance(learner, CoreGraph) and unchanged(learner, BATCH_FORMS)
+
+
 class GraphUse:
     """A graph learner and the graphs of a batch, as the drivers take them."""
 
@@ -131,10 +145,29 @@ class GraphUse:
         return in_one_piece(given).reshape(self.count, *shape)
 
 
+def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
+    """One graph after many rounds, (rounds, n); it is solved for at their end, if it can be."""
+    one, order = np.ones(len(z)), np.arange(1, len(z) + 1)
+    if (
+        learner.solves_all
+        and isinstance(learner, CoreGraph)
+        and type(learner).absorb_expected is CoreGraph.absorb_expected
+    ):
+        use = GraphUse(learner, graph)
+        use.drivers.absorb_rounds(use.own, use.graph, in_one_piece(z), in_one_piece(y), one)
+        return learner.solve(graph)
+    for row in range(len(z)):
+        graph = learner.absorb(graph, z[row], y[row], one[row], order[row])
+        if row == len(z) - 1 or not learner.solves_all:
+            graph = learner.solve(graph)
+    return graph
+
+
 class GraphDrivers(NamedTuple):
     """The functions of graph learners for the graphs of a batch."""
 
     absorb: Any
+    absorb_rounds: Any
     solve: Any
     note: Any
 
@@ -150,6 +183,14 @@ def graph_drivers(own: Fields, graph: Fields) -> GraphDrivers:
                 p, g = open_own(hyper, k), open_graph(graphs, k)
                 p.absorb_outcome(g, Outcome(z[k], y[k], played[k], memo[k]), expected[k], weight[k], p.prepare(g))
 
+    def absorb_rounds(hyper, graphs, z, y, weight):
+        """The rounds of a history, into one graph."""
+        p, g = open_own(hyper, 0), open_graph(graphs, 0)
+        room, memo = p.prepare(g), np.zeros((0, z.shape[1]))
+        for r in range(z.shape[0]):
+            if weight[r] != 0.0:
+                p.absorb_outcome(g, Outcome(z[r], y[r], r + 1, memo), z[r], weight[r], room)
+
     def solve_each(hyper, graphs, count):
         for k in range(count):
             p, g = open_own(hyper, k), open_graph(graphs, k)
@@ -159,4 +200,4 @@ def graph_drivers(own: Fields, graph: Fields) -> GraphDrivers:
         for k in range(memo.shape[0]):
             open_own(hyper, k).note(open_graph(graphs, k), memo[k])
 
-    return GraphDrivers(entry(absorb_each), entry(solve_each), entry(note_each))
+    return GraphDrivers(*(entry(each) for each in (absorb_each, absorb_rounds, solve_each, note_each)))

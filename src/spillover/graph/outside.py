@@ -1,21 +1,12 @@
-"""A graph that is kept outside of what a policy of one learner knows: by a graph learner that is written for batches."""
+"""A graph that is kept outside of what a policy of one learner knows, as its learner is written for batches."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.contracts import methods_of, unchanged
 from spillover.graph.core import CoreGraph
-from spillover.graph.learner import GraphLearner
 from spillover.types import Array, Batch, IntArray, Problem
-
-BATCH_FORMS = methods_of(CoreGraph, ("absorb", "absorb_expected", "solve", "remember"))
-
-
-def is_core(learner: GraphLearner) -> bool:
-    """Whether a graph learner does what its functions of one learner do: not if its forms for batches are its own."""
-    return isinstance(learner, CoreGraph) and unchanged(learner, BATCH_FORMS)
 
 
 class OutsideGraph(NamedTuple):

@@ -202,8 +202,9 @@ def seats_of(state: SeatState) -> Iterator[tuple[tuple[int, ...], Seat]]:
 
 def problem_of(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
     """The problem of one replication."""
-    given = {name: getattr(problem, name) for name in ("reward_range", "overall_range", "weights")}
-    shapes = {name: (*batch, np.shape(value)[-1]) for name, value in given.items() if value is not None}
+    inside = {"reward_range": 1, "overall_range": 1, "weights": 1, "structure": 2}
+    given = {name: getattr(problem, name) for name in inside}
+    shapes = {name: (*batch, *np.shape(v)[-inside[name] :]) for name, v in given.items() if v is not None}
     return problem._replace(**{name: np.broadcast_to(given[name], shape)[row] for name, shape in shapes.items()})
 
 

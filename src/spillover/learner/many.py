@@ -93,7 +93,7 @@ class Learners(Shown):
     problem. constraints, arms, effort: as for a `Learner`, the same for all.
     """
 
-    view = "spillover.views.decisions:LearnersView"
+    view = "spillover.views:LearnersView"
 
     def __init__(
         self,
@@ -378,6 +378,10 @@ class Learners(Shown):
         problem, shapes = self.problem, {"reward_range": 2, "overall_range": 2, "weights": self.problem.n_arms}
         given = {name: getattr(problem, name) for name in shapes}
         spread = {n: np.broadcast_to(v, (len(self), shapes[n]))[position] for n, v in given.items() if np.ndim(v) == 2}
+        if np.ndim(problem.structure) == 3:
+            spread["structure"] = problem.structure[position]
+        if np.ndim(problem.structure) == 3:
+            spread["structure"] = problem.structure[position]
         return copy.deepcopy(problem._replace(**spread))
 
     # --- on disk -----------------------------------------------------------------------------------------------------

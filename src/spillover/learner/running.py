@@ -12,8 +12,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.constraints import Constraint, Unavailable, check_constraints
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import check_effort
+from spillover.constraints.search import EFFORT, check_effort
 from spillover.contracts import AnyPolicy, Policy, Setting, suited
 from spillover.core import CorePolicy
 from spillover.core.live import LiveCore

@@ -165,7 +165,7 @@ def described(problem: Problem) -> str:
     """The problem as text: equal numbers give equal text, whatever kind of numbers or array they come in."""
     changed: dict[str, Any] = {name: int(getattr(problem, name)) for name in ("n_arms", "budget", "context")}
     changed |= {name: bool(getattr(problem, name)) for name in ("acyclic", "baseline")}
-    for name in ("reward_range", "overall_range", "weights"):
+    for name in ("reward_range", "overall_range", "weights", "structure"):
         value = getattr(problem, name)
         changed[name] = None if value is None else np.asarray(value, float).tolist()
     return problem._replace(**changed).in_full()

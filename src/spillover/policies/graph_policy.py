@@ -17,8 +17,9 @@ from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.graph import GraphLearner, as_graph_learner
+from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
-from spillover.graph.outside import Outside, is_core, outside
+from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards
 from spillover.kernels.rounds import date_of, weigh
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means

@@ -76,7 +76,7 @@ class SwitchingSEM(OnGraph):
     order_free = False
     accepts_missing = True
     constants: ClassVar[Mapping[str, int]] = {"dating": 0}
-    helpers = ("learn_arms", "learn_round", "learn_news")
+    helpers = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7
     index_lines = 5
     unchanged_by_play = ("belief", "drift", "silence", "graph", "rewards_seen")
@@ -127,9 +127,8 @@ class SwitchingSEM(OnGraph):
     def prepare(self, s: Any) -> Any:
         kinds, hypotheses = s.belief.mass.shape
         laws, best = np.empty((4 + kinds, 2 * hypotheses)), np.empty(MOST_SORTED + 1)
-        return SwitchingRoom(
-            laws, best, np.empty((2, s.n_arms), np.bool_), np.ones(1, np.bool_), self.graph.prepare(s.graph)
-        )
+        marks, places = np.empty((2, s.n_arms), np.bool_), np.empty(s.n_arms, np.int64)
+        return SwitchingRoom(laws, best, marks, places, np.ones(1, np.bool_), self.graph.prepare(s.graph))
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """Weights, expected rewards, and these plus the value of information; mean and deviation of drifting means.
@@ -188,7 +187,7 @@ class SwitchingSEM(OnGraph):
         """
         x, arrival, marks, unused, nothing = lesson.x, lesson.arrival, turn.room.marks, turn.lines[4], turn.lines[5]
         known, some = marks[0], marks[1]
-        rescale(s.reward_range, x, s.belief.mean, expected)
+        self.expect(s, x, expected)
         news, lacking, complete = False, False, True
         for i in range(x.shape[0]):
             known[i], some[i] = arrival[i] <= s.rounds, x[i] and arrival[i] == s.rounds
@@ -207,6 +206,10 @@ class SwitchingSEM(OnGraph):
             if silent:
                 self.learn_arms(s, some, nothing, weight, played_at, turn, unused)
         return not lacking
+
+    def expect(self, s: Any, x: Any, found: Any) -> None:
+        """What is expected of z."""
+        rescale(s.reward_range, x, s.belief.mean, found)
 
     def learn_arms(self, s: Any, x: Any, z: Any, weight: Any, played_at: Any, turn: Turn, expected: Any) -> None:
         """Learn rewards of some arms of a round; expected: what was expected of them, in units of the range."""
@@ -306,12 +309,8 @@ class SwitchingSEM(OnGraph):
         )
 
 
-# what a policy for many arms would do in its own way
-OF_FEW = methods_of(
-    SwitchingSEM,
-    (*ROUND, *HISTORY, *SwitchingSEM.helpers, "init", "prior_weights", "assumed_delay", "decide", "index")
-    + ("learn_outcome", "note_play", "believed"),
-)
+OWN = ("init", "prior_weights", "assumed_delay", "decide", "index", "learn_outcome", "note_play", "believed")
+OF_FEW = methods_of(SwitchingSEM, (*ROUND, *HISTORY, *SwitchingSEM.helpers, *OWN))  # the policy for many has its own
 
 
 class SwitchingRoom(NamedTuple):
@@ -319,7 +318,8 @@ class SwitchingRoom(NamedTuple):
 
     laws: Any
     best: Any
-    marks: Any
+    marks: Any  # (2, n) of booleans
+    places: Any  # (n,) of whole numbers
     whole: Any  # (1,): whether the last outcome was of a whole round
     graph: Any
 
