@@ -1,34 +1,30 @@
-"""What the routes share: the service behind them, the tokens, those who wait for changes, the metrics."""
+"""What the routes of a server share: the service, the tokens, those who wait for changes, the metrics."""
 
 import asyncio
 import logging
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from fastapi import Depends, Header, Path, Request, Response
 
-from spillover.http.access import Caller
-from spillover.http.addresses import is_loopback
-from spillover.http.answer import Json
+from spillover.http.access import Caller, TokenFile
+from spillover.http.answers import Json
 from spillover.http.changes import Listeners
+from spillover.http.guard import ServerSettings, is_loopback
 from spillover.http.metrics import Metrics
-from spillover.http.server_settings import ServerSettings
-from spillover.http.tokens import TokenFile
 from spillover.service import Receipt, Service
-from spillover.service.entry import Entry
-from spillover.service.one_thread import one_thread
-from spillover.service.warming import warm_up
-from spillover.service.watcher import Watcher
+from spillover.service.decisions import warm_up
+from spillover.service.events import Entry
+from spillover.service.open_streams import Watcher
 
 logger = logging.getLogger(__name__)
 
 
-class Door:
-    """The state of a server."""
+class ServerState(Watcher):
+    """What a server knows; it tells the metrics, and those who wait for changes, of what is recorded."""
 
     def __init__(self, service: Service, settings: ServerSettings, say: Callable[[str], None]) -> None:
         self.service, self.settings, self.say = service, settings, say
@@ -41,18 +37,17 @@ class Door:
         self.readers: CapacityLimiter  # threads for requests that read
         self.lookouts: CapacityLimiter  # threads for those who ask whether the server works
         self.ready = threading.Event()
-        service.desk.watcher = DoorWatcher(self)
+        service.open_streams.watcher = self
 
     def begin(self) -> None:
         """Prepare what belongs to an event loop, inside it, and what decisions need, in a thread."""
-        self.stopped, self.threads = threading.Event(), ExitStack()
+        self.stopped = threading.Event()
         self.warming = threading.Thread(target=self.warm_up, name="spillover-warm-up", daemon=True)
         self.warming.start()
         self.readers, self.lookouts = CapacityLimiter(self.settings.readers), CapacityLimiter(1)
         self.listeners.begin(asyncio.get_running_loop())
 
     def warm_up(self) -> None:
-        self.threads.enter_context(one_thread())  # all along: each change of it takes as long as a part of a decision
         try:
             warm_up(self.stopped, self.say)
         except Exception:
@@ -66,34 +61,26 @@ class Door:
         self.stopped.set()
         self.listeners.stop()
         self.warming.join()
-        self.threads.close()
-
-
-class DoorWatcher(Watcher):
-    """Tells the metrics, and those who wait for changes."""
-
-    def __init__(self, door: Door) -> None:
-        self.door = door
 
     def recorded(self, entry: Entry) -> None:
-        self.door.metrics.appended.labels(entry.content["kind"]).inc()
-        self.door.listeners.changed(entry.stream, entry.seq)
+        self.metrics.appended.labels(entry.event.kind).inc()
+        self.listeners.changed(entry.stream, entry.seq)
 
     def folded(self, entries: int, seconds: float) -> None:
-        self.door.metrics.folds.observe(seconds)
+        self.metrics.folds.observe(seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
     """A request that may be answered: who asks, under which idempotency key."""
 
-    door: Door
+    server: ServerState
     caller: Caller
     key: str | None
 
     @property
     def service(self) -> Service:
-        return self.door.service
+        return self.server.service
 
     @property
     def recorded_by(self) -> dict[str, Any]:
@@ -119,11 +106,11 @@ KeyHeader = Annotated[
 
 # FastAPI hands a dependency that is no coroutine to another thread, which takes longer than these do
 async def call_of(request: Request) -> Call:
-    return Call(door=request.app.state.door, caller=request.state.caller, key=None)
+    return Call(server=request.app.state.server, caller=request.state.caller, key=None)
 
 
 async def writing_call_of(request: Request, key: KeyHeader = None) -> Call:
-    return Call(door=request.app.state.door, caller=request.state.caller, key=key)
+    return Call(server=request.app.state.server, caller=request.state.caller, key=key)
 
 
 Reading = Annotated[Call, Depends(call_of)]

@@ -1,13 +1,20 @@
-"""A stream as a table: what an export has, and the options with which `spillover next` reads it."""
+"""A stream as a table and as a history: the one that `spillover next` reads from its export."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.history import History, read_history
+from spillover.history.plain_form import complete_outcomes
+from spillover.history.record import shows_baseline
+from spillover.history.rounds import calendar
 from spillover.service.ledger import Ledger
 from spillover.service.settings import Settings, is_number
 
+SPARE = 8  # there is room for one more row in so many
+FEWEST_SPARE = 64
 FIRST = "1"  # the round to decide where none is named and none was played
 
 
@@ -28,16 +35,11 @@ def learned_rounds(ledger: Ledger) -> list[str]:
 
 def usable(ledger: Ledger, label: str) -> bool:
     """Whether something can be learned from an expired round: with z only if it is complete."""
-    if is_plain(ledger.settings):
+    if ledger.settings.plain:
         return ledger.missing(label) == 0
     row = ledger.rows[label]
     known = ledger.z[row] if ledger.settings.observes == "own" else ledger.y[row]
     return bool(np.isfinite(known).any())
-
-
-def is_plain(settings: Settings) -> bool:
-    """Whether an export has the plain form: round, arm, chosen, z and y."""
-    return settings.sees_own and not settings.context and not settings.doses
 
 
 def decision_column(settings: Settings) -> str:
@@ -129,7 +131,114 @@ def columns_option(settings: Settings) -> str | None:
     decided = decision_column(settings)
     if settings.observes == "payoff":
         return f"round=round,{decided}={decided}.*,outcome=payoff"
-    if is_plain(settings):
+    if settings.plain:
         return None
     names = ["round", "arm", decided, *(["z"] if settings.sees_own else []), *(["y"] if settings.sees_overall else [])]
     return ",".join(f"{'outcome' if name == 'y' else name}={name}" for name in names)
+
+
+# --- histories -------------------------------------------------------------------------------------------------------
+
+
+class SharedRows:
+    """Tables with the same number of rows, made longer in place while rows are only added.
+
+    No row is written twice, so earlier and shorter tables stay as they are.
+
+    >>> rows = SharedRows()
+    >>> (first,) = rows.joined([np.zeros((0, 2))], 0, [np.ones((3, 2))])
+    >>> (second,) = rows.joined([first], 3, [np.full((1, 2), 7.0)])
+    >>> len(first), second[-1], np.shares_memory(first, second)
+    (3, array([7., 7.]), True)
+    """
+
+    def __init__(self) -> None:
+        self.memory: list[Any] = []
+        self.filled = 0
+
+    def joined(self, before: Sequence[Any], start: int, parts: Sequence[Any]) -> list[Any]:
+        """The first `start` rows of the tables before, followed by others; `before` stays as it is."""
+        total = start + len(parts[0])
+        if not self.ends_with(before, start) or total > len(self.memory[0]):
+            self.memory = [np.empty((with_spare(total), *part.shape[1:]), part.dtype) for part in parts]
+            for memory, old in zip(self.memory, before, strict=True):
+                memory[:start] = old[:start]
+        for memory, part in zip(self.memory, parts, strict=True):
+            memory[start:total] = part
+        self.filled = total
+        return [memory[:total] for memory in self.memory]
+
+    def ends_with(self, before: Sequence[Any], start: int) -> bool:
+        """Whether these tables are here, and nothing was written after their first `start` rows."""
+        return self.filled == start > 0 and all(
+            old.base is memory for old, memory in zip(before, self.memory, strict=True)
+        )
+
+
+def with_spare(rows: int) -> int:
+    return rows + max(rows // SPARE, FEWEST_SPARE)
+
+
+def history_of(ledger: Ledger, coming: Coming | None = None) -> History:
+    """The history of a stream. coming: the round to decide, where its context or its name is part of the table."""
+    settings, labels = ledger.settings, learned_rounds(ledger)
+    if settings.plain and labels:
+        return with_calendar(plain_history(ledger, labels))
+    return read_history(
+        table_of(ledger, coming or Coming(None, {})),
+        columns=columns_option(settings),
+        context=list(settings.context) or None,
+        minimise=settings.minimise,
+        reward_range=settings.question.reward_range,
+        overall_range=settings.question.overall_range,
+    )
+
+
+def plain_history(
+    ledger: Ledger,
+    labels: Sequence[str],
+    known: History | None = None,
+    unchanged: int = 0,
+    memory: SharedRows | None = None,
+) -> History:
+    """The history of a stream with own rewards as far as a policy learns from it; see `with_calendar`.
+
+    The cells become a history by the functions that read them from a file, without the detour. known: an earlier
+    history of the stream, of which so many rounds are unchanged. memory: what both can share.
+    """
+    settings = ledger.settings
+    start = 0 if known is None else all_arrived(known, unchanged)
+    rows = [ledger.rows[label] for label in labels[start:]]
+    overall = ledger.y[rows] if settings.sees_overall else None
+    new = complete_outcomes(ledger.x[rows], ledger.z[rows], overall, labels[start:], goes_on=start > 0)
+    parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
+    if known is not None and start > 0:
+        before = (known.x, known.z, known.y, known.arrived)
+        parts = (memory or SharedRows()).joined(before, start, parts)
+    x, z, y, arrived = parts
+    return History(
+        arms=settings.arms,
+        rounds=tuple(labels),
+        x=x,
+        z=z,
+        y=y,
+        arrived=arrived,
+        has_overall=settings.sees_overall,
+        following=None,
+        notes=tuple(new.notes),
+        minimise=settings.minimise,
+        has_baseline=settings.sees_overall and shows_baseline(x, z, y, arrived),
+    )
+
+
+def all_arrived(history: History, most: int) -> int:
+    """How many of the first rounds have arrived without a gap, `most` at most."""
+    pending = np.flatnonzero(~history.arrived[:most])
+    return int(pending[0]) if len(pending) else most
+
+
+def with_calendar(history: History) -> History:
+    """The same with what people want to know of its rounds: gaps between them, and the one that follows."""
+    dates = calendar(history.rounds)
+    notes = (*dates.notes, *history.notes)
+    return replace(history, rounds=dates.labels, following=dates.following, notes=notes)

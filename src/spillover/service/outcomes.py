@@ -1,19 +1,24 @@
-"""Outcomes as they are reported: each is checked against what is known of its round."""
+"""Outcomes as they are reported: each is checked against what is known of its round, and flagged if it is unusual."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from spillover.service.entry import Entry
+import numpy as np
+
 from spillover.service.errors import Invalid, require
-from spillover.service.events import OutcomesReported
-from spillover.service.ledger import Ledger
-from spillover.service.round_key import round_key
+from spillover.service.events import Entry, OutcomeCorrected, OutcomeExpired, OutcomesReported
+from spillover.service.ledger import Ledger, round_key
+from spillover.service.rounds import Said
 from spillover.service.settings import is_number, is_whole
-from spillover.service.unusual import unusual_values
 
 MOST_ITEMS = 1_000
 RECORDED, DUPLICATE, LATE, REFUSED = "recorded", "duplicate", "late", "refused"
+ENOUGH = 20  # values to compare with
+LOOKED_AT = 500  # rounds, the latest
+FAR = 8.0  # robust standard deviations
+ROBUST = 1.4826  # standard deviations in a median absolute deviation, under a normal distribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +107,15 @@ def check_arm(ledger: Ledger, arm: str | None) -> None:
 def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[str, Any]) -> None:
     """z only of arms that were executed, and numbers in their ranges."""
     settings = ledger.settings
-    for name, seen, (low, high) in (
-        ("z", settings.sees_own, settings.own_range),
-        ("y", settings.sees_overall or settings.observes == "payoff", settings.outcome_range),
-    ):
+    for name, bounds in settings.bounds.items():
         value = values.get(name)
         if value is None:
             continue
-        require(seen, name, value, f"left out, as the stream observes {settings.observes!r}")
+        if bounds is None:
+            raise Invalid(
+                f"{name} = {value!r}: must be left out, as the stream observes {settings.observes!r}", name, value
+            )
+        low, high = bounds
         require(is_number(value) and low <= value <= high, name, value, f"a number from {low:g} to {high:g}")
     if values.get("z") is not None:
         played = ledger.x[ledger.rows[label], ledger.column(arm)]
@@ -187,12 +193,62 @@ def as_request(items: Sequence[Outcome]) -> dict[str, Any]:
     return {"report": [[item.round, item.arm, item.z, item.y] for item in items]}
 
 
-def check_correction(ledger: Ledger, label: str, arm: str | None, revision: int, values: Mapping[str, Any]) -> None:
-    """Refuse a correction of an outcome that cannot be recorded."""
-    check_arm(ledger, arm)
-    last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
-    require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
-    good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
-    require(good, "revision", revision, f"{last + 1}, one more than the last")
-    require(bool(values) and set(values) <= {"z", "y"}, "values", dict(values), "z or y, or both")
-    check_values(ledger, label, arm, values)
+def correction(
+    ledger: Ledger, round: str | int, arm: str | None, values: Mapping[str, Any], revision: int, reason: str
+) -> Said:
+    """An outcome that was reported, with other values."""
+    label = executed_round(ledger, round)
+    done, given = ledger.corrections.get((label, arm, revision)), dict(values)
+    if done is None:
+        check_arm(ledger, arm)
+        last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
+        require(last > 0, "revision", revision, "of an outcome that was reported; this one was not: report it")
+        good = is_whole(revision, 1, 2**31 - 1) and revision == last + 1
+        require(good, "revision", revision, f"{last + 1}, one more than the last")
+        require(bool(values) and set(values) <= {"z", "y"}, "values", given, "z or y, or both")
+        check_values(ledger, label, arm, values)
+        given = {name: None if value is None else float(value) for name, value in values.items()}
+    event = OutcomeCorrected(
+        round=label, arm=arm, revision=revision, values=given, learned=not ledger.is_late(label), reason=reason
+    )
+    key, hint = f"correct:{label}:{arm or ''}:{revision}", "read the value again, and correct that"
+    return Said(event, key, done, f"revision = {revision}", hint)
+
+
+def expiration(ledger: Ledger, label: str, reason: str) -> Said:
+    """Nothing more of a round will arrive."""
+    executed_round(ledger, label)
+    event, hint = OutcomeExpired(round=label, reason=reason), "nothing more is expected of it already"
+    return Said(event, f"expire:{label}", ledger.expired.get(label), f"round = {label!r}", hint)
+
+
+def median(values: Any) -> float:
+    """The same as that of NumPy, which takes several times as long for so few values."""
+    ordered, last = np.sort(values), len(values) - 1
+    return float(0.5 * (ordered[last // 2] + ordered[(last + 1) // 2]))
+
+
+def unusual_values(ledger: Ledger) -> Callable[[str, str, str | None, float], str]:
+    """A function that says what is unusual about a value (its name, round and arm before it); "" if nothing is."""
+
+    @cache
+    def usual(name: str, column: int, played: bool) -> tuple[float, float] | None:
+        latest = slice(max(len(ledger.keys) - LOOKED_AT, 0), len(ledger.keys))
+        table: Any = ledger.z if name == "z" else ledger.y
+        same = ledger.x[latest, column] == played if ledger.settings.observes != "payoff" else slice(None)
+        values = table[latest, column][same]
+        known = values[np.isfinite(values)]
+        if len(known) < ENOUGH:
+            return None
+        middle = median(known)
+        return middle, FAR * ROBUST * median(np.abs(known - middle))
+
+    def look(name: str, label: str, arm: str | None, value: float) -> str:
+        column = ledger.column(arm)
+        played = bool(ledger.x[ledger.rows[label], column])
+        found = usual(name, column, played)
+        if found is None or not found[1] or abs(value - found[0]) <= found[1]:
+            return ""
+        return f"{name} = {value:g} is far from the usual {found[0]:.4g}"
+
+    return look

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): what was given, and what is accepted."""
+"""Answers: JSON, and errors as problem details (RFC 9457), which say what was given, and what is accepted."""
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
@@ -10,10 +10,20 @@ from fastapi.exceptions import HTTPException, RequestValidationError
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from spillover.service import Conflict, Invalid, NotFound, StorageError
+from spillover.service.errors import invalid_of, shortened
+from spillover.service.events import json_text
 
 MEDIA_TYPE = "application/problem+json"
-LONGEST_VALUE, LONGEST_DETAIL = 200, 1_000  # characters
-EXPECTED = "Input should be "  # how pydantic begins what it accepts
+LONGEST_DETAIL = 1_000  # characters
+
+
+class Json(Response):
+    """JSON without NaN or infinities."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return json_text(content).encode()
 
 
 class Problem(HTTPException):
@@ -57,34 +67,12 @@ def short(value: Any) -> Any:
         return value
     if isinstance(value, int | float) and abs(value) < 2**53:  # also no NaN
         return value
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+    return shortened(value if isinstance(value, str) else repr(value))
 
 
 def short_text(text: str) -> str:
     """A message with its middle left out where it is long: what was given may be part of it."""
     return text if len(text) <= LONGEST_DETAIL else f"{text[: LONGEST_DETAIL // 2]} ... {text[-LONGEST_DETAIL // 2 :]}"
-
-
-def from_validation(error: RequestValidationError) -> Problem:
-    """The first thing that is wrong with a request."""
-    first = error.errors()[0]
-    where = [str(part) for part in first["loc"][1:]] or [str(part) for part in first["loc"]]
-    name, given = ".".join(part for part in where if part not in UNIONS), first.get("input")
-    if first["type"] == "missing":
-        return Problem(422, f"{name}: must be given", field=name)
-    accepted = accepted_by(first)
-    return Problem(422, f"{name} = {short(repr(given))}: {accepted}", field=name, value=given)
-
-
-UNIONS = {"int", "str", "float", "none", "constrained-str", "constrained-int"}  # branches that pydantic names
-
-
-def accepted_by(error: Mapping[str, Any]) -> str:
-    if error["type"] == "extra_forbidden":
-        return "must be left out: there is no such field"
-    message = str(error["msg"])
-    return f"must be {message.removeprefix(EXPECTED)}" if message.startswith(EXPECTED) else message
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:
@@ -109,7 +97,7 @@ async def on_storage_error(request: Request, error: Exception) -> Response:
 
 async def on_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return problem_response(from_validation(error))
+    return await on_invalid(request, invalid_of(error.errors()[0], skip=1))
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
