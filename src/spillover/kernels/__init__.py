@@ -35,7 +35,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     pulls,
     regression,
     rewards,
-    rounds,
     sets,
     shocks,
     silences,

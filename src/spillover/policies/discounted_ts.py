@@ -10,12 +10,10 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, later
-from spillover.kernels.discounts import add_pulls_side_by_side, add_side_by_side, fill_means
-from spillover.kernels.rounds import weigh
-from spillover.policies.averages import LAGS
+from spillover.kernels.averages import add_pulls_side_by_side, add_side_by_side, fill_means, weigh
+from spillover.policies.averages import LAGS, Pulls
 from spillover.policies.graph_policy import OnGraph, check_weights, scores
 from spillover.policies.initialisation import START, follows_plan, start_plan, starting
-from spillover.policies.pending import Pulls
 from spillover.rng import Rng
 from spillover.types import (
     Amount,

@@ -20,12 +20,10 @@ from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.outside import Outside, outside
-from spillover.kernels.averages import add_rewards
-from spillover.kernels.rounds import date_of, weigh
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
+from spillover.kernels.averages import add_rewards, date_of, weigh
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
 from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.initialisation import START, STARTS, follows_plan, start_plan, starting
-from spillover.policies.pending import NoPulls
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.types import (

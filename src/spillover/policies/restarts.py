@@ -7,11 +7,9 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.core import Lesson, Turn, choose_top, inner, later
-from spillover.kernels.averages import add_rewards, grown_bounds
+from spillover.kernels.averages import add_rewards, amounts_above_low, bounds_of_means, grown_bounds, rank
+from spillover.kernels.averages import unit_or_one as unit_of
 from spillover.kernels.detection import force_arm, note_and_test
-from spillover.kernels.rounds import bounds_of_means
-from spillover.kernels.scaled import amounts_above_low, rank
-from spillover.kernels.scaled import unit_or_one as unit_of
 from spillover.policies.averages import Averages, empty_averages
 from spillover.policies.cucb import CAP, WIDTH, explain_cucb
 from spillover.policies.initialisation import follows_plan
