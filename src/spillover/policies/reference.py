@@ -128,7 +128,7 @@ def fill_random_set(turn: Turn, budget: int, x: Any) -> None:
         x[rank] = True
 
 
-def random_explanation(state: CountState, rng: Rng) -> Explanation:
+def random_explanation(state: Any, rng: Rng) -> Explanation:
     """An explanation without estimates: the score is the random rank of an arm, 1 for the first, 1 / n for the last."""
     n = int(state.n_arms.flat[0])
     place = np.broadcast_to(rng.permutation(n), (*state.rounds.shape, n))
