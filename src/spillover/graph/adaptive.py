@@ -130,7 +130,6 @@ class AdaptiveGraph(CoreGraph):
     helpers = ("explain_alarm",)
     order_free = False
     deferrable = True
-    judges = True
     fits_baseline = True
     grids = ("sparsity",)
 
@@ -280,9 +279,6 @@ class AdaptiveGraph(CoreGraph):
 
     # --- many ---------------------------------------------------------------------------------------------------------
 
-    def gram(self, graph: AdaptiveState) -> Array | None:
-        return self.sparse.gram(graph.sparse)
-
     def gain(self, graph: AdaptiveState) -> Array:
         ones = np.ones_like(graph.weights)
         return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
@@ -308,6 +304,7 @@ class AdaptiveGraph(CoreGraph):
         trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
         against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
         return {
+            **self.sparse.signals(graph.sparse),
             "confounded": graph.doubts.confounded,
             "baseline": undeclared,
             "against_order": against,

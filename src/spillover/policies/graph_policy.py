@@ -19,6 +19,7 @@ from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
+from spillover.graph.learner import edges_of, explained
 from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards, date_of, weigh
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
@@ -93,7 +94,7 @@ class GraphPolicy(Policy):
         return np.array(state.graph.adjacency)
 
     def edges(self, state: State) -> Any:
-        return self.graph.edges(state.graph)
+        return edges_of(state.graph)
 
 
 def absorb(learner: GraphLearner, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
@@ -179,8 +180,8 @@ class OnGraph(GraphPolicy, CorePolicy):
         return CorePolicy.indices(self.beside, self.shell(state), rng)
 
     def catch_up(self, state: Any, rounds: Feedback, first: int, rng: Rng) -> Any:
-        if self.on_core and unchanged(self, LEARNING):
-            return CorePolicy.catch_up(self, state, rounds, first, rng)
+        if self.on_core and self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
         return Policy.catch_up(self, state, rounds, first, rng)
 
     @property
@@ -350,7 +351,7 @@ def explanation(
         count=counts_now(state.averages, state.rounds, discount),
         clock=np.array(state.clock),
         index=index,
-        adjacency=learner.explained(state.graph),
+        adjacency=explained(state.graph),
         gain=np.array(learner.gain(state.graph)),
         weights=weights,
         score=scores(weights, index),
