@@ -73,7 +73,8 @@ def compile_uses(told: str, *uses: str) -> None:
     state = policy.init(FEW, Rng(0).at(Purpose.START))
     if "history" in uses:
         x = np.eye(2, 3, dtype=np.bool_)
-        past = Feedback(x, 0.5 * x, 0.5 * x, np.zeros(2, np.int64), np.ones(2, np.bool_))
+        z = np.where(x, 0.5, 0.0)
+        past = Feedback(x, z, z, np.zeros(2, np.int64), np.ones(2, np.bool_))
         state = policy.catch_up(state, past, 1, Rng(0))
     state = policy.solve(state)
     policy.explain(state, Rng(0).at(Purpose.CHOICE, 1))

@@ -234,7 +234,7 @@ class MeansOnGraph(Discounted, OnGraph):
     """
 
     unit: float | None = None
-    start: str = "auto"
+    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
 
     constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
     unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
