@@ -1,4 +1,4 @@
-"""A learner in two blocks decides and learns as the four functions of its policy do, bit for bit."""
+"""A learner that compiled code rewrites decides and learns as the four functions of its policy do, bit for bit."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.core.live import LiveCore
-from spillover.journal import Journal
+from spillover.learner.running import Usual
 from spillover.policies.bounded_means import BoundedMeans
 from tests.live.learners import content
 from tests.own_parts import load
@@ -51,9 +51,9 @@ def test_both_forms_are_the_same(policy, acyclic, monkeypatch):
     problem = PROBLEM._replace(acyclic=acyclic)
     compact = sp.Learner(policy, problem, seed=3)
     assert type(compact.running) is LiveCore
-    monkeypatch.setattr(BoundedMeans, "compact", lambda self, state: None)
+    monkeypatch.setattr(BoundedMeans, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
-    assert type(usual.running) is Journal
+    assert type(usual.running) is Usual
     assert run(compact) == run(usual)
     assert content(compact) == content(usual)
     np.testing.assert_array_equal(compact.explain().score, usual.explain().score)
@@ -77,7 +77,7 @@ def test_what_a_class_of_one_s_own_does_otherwise_is_done():
 
 def test_policies_with_graphs_of_one_s_own_use_their_functions():
     for graph in (RidgeGraph(), sp.CandidateGraph()):
-        assert type(sp.Learner(sp.NDCSEM(graph=graph), sp.Problem(n_arms=5, budget=2)).running) is Journal
+        assert type(sp.Learner(sp.NDCSEM(graph=graph), sp.Problem(n_arms=5, budget=2)).running) is Usual
 
 
 def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
@@ -93,13 +93,13 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
 
 @pytest.mark.parametrize("acyclic", [False, True])
 @pytest.mark.parametrize("signed", [False, True])
-def test_switching_in_blocks_is_the_same(acyclic, signed, monkeypatch):
+def test_switching_is_the_same(acyclic, signed, monkeypatch):
     problem, policy = PROBLEM._replace(acyclic=acyclic), sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=signed))
     compact = sp.Learner(policy, problem, seed=3)
     assert type(compact.running) is LiveCore
-    monkeypatch.setattr(sp.SwitchingSEM, "compact", lambda self, state: None)
+    monkeypatch.setattr(sp.SwitchingSEM, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
-    assert type(usual.running) is Journal
+    assert type(usual.running) is Usual
     assert run(compact, 120) == run(usual, 120)
     assert content(compact) == content(usual)
     np.testing.assert_array_equal(compact.explain().score, usual.explain().score)

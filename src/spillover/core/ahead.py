@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from spillover.core.compiled import fingerprint
 from spillover.core.policy import CorePolicy
 from spillover.core.use import use_of
-from spillover.kernels.cache import cache_folder
+from spillover.kernels.cache import cache_folder, fingerprint
 from spillover.rng import Purpose, Rng
 from spillover.types import Feedback, Problem
 

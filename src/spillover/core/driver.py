@@ -210,7 +210,7 @@ def written_once(
     def learn_each(
         hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, arrival, solving
     ):  # fmt: skip
-        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
+        """Learn the outcomes that have `arrived`, which is unset then; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
@@ -218,6 +218,7 @@ def written_once(
                 learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k], arrival[k]), turn)
                 if solving:
                     solve(p, s, turn)
+                arrived[k] = False
 
     def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need."""

@@ -11,16 +11,13 @@ from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import ARGUMENTS, Functions, Lesson, Rings, Scene, Turn, drivers
-from spillover.core.live import LiveCore
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
 from spillover.core.use import in_one_piece, use_of
 from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
-from spillover.state import copy_state, leaves
+from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
-
-MOST_BYTES = 1 << 26  # of a live learner in a block, which is now and then copied
 
 
 class CorePolicy(Policy):
@@ -128,7 +125,7 @@ class CorePolicy(Policy):
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived = use.flat(feedback.arrived, ())
+        arrived = np.array(use.flat(feedback.arrived, ()))
         use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, False)
         return state
 
@@ -173,7 +170,7 @@ class CorePolicy(Policy):
     def compiled_rounds(self) -> CompiledRounds | None:
         if not self.runs_compiled:
             return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True, plays_parts=self.accepts_missing)
+        return CompiledRounds(self.play_stretch, self.memos, plays_parts=self.accepts_missing)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
@@ -188,14 +185,15 @@ class CorePolicy(Policy):
         made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
-    def compact(self, state: State) -> LiveCore | None:
-        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
-        return LiveCore(self, state) if self.runs_compiled and small else None
-
     @property
     def runs_compiled(self) -> bool:
         """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
         return self.compiled and unchanged(self, AS_COMPILED)
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether a live learner needs nothing but the functions of one learner."""
+        return self.runs_compiled
 
     @property
     def functions(self) -> Functions:

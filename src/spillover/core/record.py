@@ -30,7 +30,8 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
-from spillover.core.compiled import compiled_part, fingerprint
+from spillover.core.compiled import compiled_part
+from spillover.kernels.cache import fingerprint
 
 WORD = ir.IntType(64)
 

@@ -15,7 +15,7 @@ from spillover.core.own import is_number, methods_named, spread
 from spillover.core.record import Fields, fields_of, record_class, row_opener, table_of
 from spillover.core.use import check_arrays, in_one_piece
 from spillover.graph.learner import GraphLearner
-from spillover.kernels.rounds import take_snapshot
+from spillover.kernels.averages import take_snapshot
 from spillover.types import Array, Batch, BoolArray, IntArray
 
 FUNCTIONS = ("absorb_outcome", "derive", "note", "show", "prepare", "forget_all")

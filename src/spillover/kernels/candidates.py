@@ -12,8 +12,7 @@ from numba import boolean, int32, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import ranked
-from spillover.kernels.inner import allocating
-from spillover.kernels.listing import BLOCK
+from spillover.kernels.inner import BLOCK, allocating
 
 CONCERNED: Final = 1  # a row that the last outcome reaches
 SURPRISED: Final = 2  # and that did not predict it

@@ -11,8 +11,7 @@ import numpy as np
 from numba import njit
 
 from spillover.kernels.drifting import learn_drift, move_arm, transition
-from spillover.kernels.inner import allocating
-from spillover.kernels.listing import listed
+from spillover.kernels.inner import allocating, listed
 from spillover.kernels.switching import (
     MOST_ALONE,
     add_shares,

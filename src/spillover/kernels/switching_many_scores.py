@@ -9,8 +9,7 @@ import numpy as np
 from numba import njit
 
 from spillover.kernels.drifting import LEAST_MEAN, transition
-from spillover.kernels.inner import allocating, bare
-from spillover.kernels.listing import BLOCK, enter
+from spillover.kernels.inner import BLOCK, allocating, bare, enter
 from spillover.kernels.switching import add_shares
 from spillover.kernels.switching_scores import (
     ABOUT,

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover.core import Turn
-from spillover.kernels.averages import add_pulls
-from spillover.kernels.rounds import bounds_of_means
+from spillover.kernels.averages import add_pulls, bounds_of_means
+from spillover.policies.averages import empty_pulls, in_flight
 from spillover.policies.graph_policy import MeansOnGraph, MeansState
-from spillover.policies.pending import empty_pulls, in_flight
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, Explanation, Problem
 
@@ -49,7 +48,7 @@ class BoundedMeans(MeansOnGraph):
 
     @cached_property
     def rules(self) -> BoolArray:
-        """The settings of `bounds_of_means`, in the order of `kernels/rounds.py`."""
+        """The settings of `bounds_of_means`, in the order of `kernels/averages.py`."""
         return np.array([self.bonus.pending, self.bonus.in_range])
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:

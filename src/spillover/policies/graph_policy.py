@@ -13,7 +13,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.constraints.search import top_arms
 from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top
@@ -22,12 +21,10 @@ from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import edges_of, explained
 from spillover.graph.outside import Outside, outside
-from spillover.kernels.averages import add_rewards
-from spillover.kernels.rounds import date_of, weigh
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
+from spillover.kernels.averages import add_rewards, date_of, weigh
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
 from spillover.policies.dates import for_kernels as delay_for_kernels
-from spillover.policies.initialisation import START, STARTS, follow_plan, follows_plan, start_plan, starting
-from spillover.policies.pending import NoPulls
+from spillover.policies.initialisation import START, STARTS, follows_plan, start_plan, starting
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
 from spillover.types import (
@@ -188,9 +185,13 @@ class OnGraph(GraphPolicy, CorePolicy):
         return Policy.catch_up(self, state, rounds, first, rng)
 
     @property
+    def runs_alone(self) -> bool:
+        # compiled functions do not look whether weights exist
+        return self.on_core and self.graph.bounded and unchanged(self, AS_COMPILED)
+
+    @property
     def runs_compiled(self) -> bool:
-        # compiled rounds do not look whether weights exist
-        return self.on_core and self.graph.bounded and self.graph.show is not None and unchanged(self, AS_COMPILED)
+        return self.runs_alone and self.graph.show is not None
 
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
@@ -342,18 +343,6 @@ def check_weights(state: MeansState, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
     if not learner.bounded:
         refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
-
-
-def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
-    """The arms with the highest weights times index (Eq. 12), after the initialisation."""
-    check_weights(state, learner)
-    best = top_arms(scores(state.graph.weights, index), state.budget, rng)
-    return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
-
-
-def advance_round(state: MeansState, x: BoolArray, discount: Any) -> MeansState:
-    validate.decision("x", x, state.averages.sums.shape)
-    return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
 
 
 def explanation(

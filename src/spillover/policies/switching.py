@@ -13,10 +13,10 @@ from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.graph.core import Outcome
 from spillover.graph.learner import MANY_ARMS, GraphErrors, explained
 from spillover.kernels.arrivals import NEVER
+from spillover.kernels.averages import date_of, weigh
 from spillover.kernels.drifting import drifting_arrival, drifting_forecast
 from spillover.kernels.pulls import fading as faded
 from spillover.kernels.pulls import start_pulls, take_rewards
-from spillover.kernels.rounds import date_of, weigh
 from spillover.kernels.silences import weigh_silence
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_scores import MOST_SORTED, value_arms
