@@ -145,8 +145,8 @@ class CandidateGraph(CoreGraph):
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
         m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
         room = max(m * min(n, max(ROOM * problem.budget, LEAST_ROOM)), c)
-        unit = np.zeros(batch) + largest_reward(problem)
-        half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
+        unit = np.asarray(np.zeros(batch) + largest_reward(problem))
+        half = np.asarray(np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2)
         cause = np.full((*batch, n, k), -1, np.int32)
         cause[..., : known.shape[-1]] = known
         graph = CandidateEdges(

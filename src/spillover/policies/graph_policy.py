@@ -185,9 +185,13 @@ class OnGraph(GraphPolicy, CorePolicy):
         return Policy.catch_up(self, state, rounds, first, rng)
 
     @property
+    def runs_alone(self) -> bool:
+        # compiled functions do not look whether weights exist
+        return self.on_core and self.graph.bounded and unchanged(self, AS_COMPILED)
+
+    @property
     def runs_compiled(self) -> bool:
-        # compiled rounds do not look whether weights exist
-        return self.on_core and self.graph.bounded and self.graph.show is not None and unchanged(self, AS_COMPILED)
+        return self.runs_alone and self.graph.show is not None
 
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
