@@ -160,34 +160,24 @@ def worth_averaging(found: Sequence[Candidate]) -> tuple[list[Candidate], Array]
     Variants of a shape, by the variances of its blocks, share the probability of the best one: how many of them the
     search came across says nothing. What is left out for its small probability leaves it to others of its kind.
     """
-    found = sorted(found, key=lambda one: -one.score)
-    best: dict[Any, float] = {}
-    total: dict[Any, float] = {}
-    for one in found:
-        best.setdefault(one.shape, one.score)
-        if one.table.m > 1 and one.score < best[one.shape]:
-            continue  # where each arm has an outcome, prior variances are learned again
-        total[one.shape] = total.get(one.shape, 0.0) + float(np.exp(one.score - best[one.shape]))
-    weight = {
-        place: float(np.exp(one.score - found[0].score)) / total[one.shape]
-        for place, one in enumerate(found)
-        if one.table.m == 1 or one.score == best[one.shape]
-    }
-    whole = sum(weight.values())
-    kinds: dict[Any, list[int]] = {}
-    for place in sorted(weight, key=lambda place: -weight[place]):
-        kinds.setdefault(found[place].kind, []).append(place)
-    kept: list[Candidate] = []
-    shares: list[float] = []
-    for places in kinds.values():
-        mass = sum(weight[place] for place in places)
-        if mass < LEAST_WEIGHT * whole:
-            continue
-        some = [place for place in places if weight[place] >= LEAST_WEIGHT * whole] or places[:FEWEST]
-        kept += [found[place] for place in some]
-        part = np.array([weight[place] for place in some])
-        shares += (mass * part / part.sum()).tolist()
-    return kept, np.array(shares) / sum(shares)
+    shapes: dict[Any, list[Candidate]] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        shapes.setdefault(one.shape, []).append(one)
+    top = max(one.score for one in found)
+    kinds: dict[Any, list[tuple[float, Candidate]]] = {}
+    for variants in shapes.values():
+        some = variants if variants[0].table.m == 1 else variants[:1]  # sparse effects learn their own variances
+        shares = np.exp([one.score - top for one in some]) / np.exp([one.score - some[0].score for one in some]).sum()
+        kinds.setdefault(some[0].kind, []).extend(zip(shares.tolist(), some, strict=True))
+    least = LEAST_WEIGHT * sum(share for several in kinds.values() for share, _ in several)
+    kept: list[tuple[float, Candidate]] = []
+    for several in kinds.values():
+        mass = sum(share for share, _ in several)
+        likely = [pair for pair in several if pair[0] >= least] or sorted(several, key=lambda pair: -pair[0])[:FEWEST]
+        left = sum(share for share, _ in likely)
+        kept += [(share * mass / left, one) for share, one in likely] if mass >= least else []
+    weights = np.array([share for share, _ in kept])
+    return [one for _, one in kept], weights / weights.sum()
 
 
 def raised(amounts: Array, power: float) -> Array:
