@@ -262,8 +262,8 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     total = y[data.complete].sum(axis=1)
     if len(total) > ENOUGH and not constant.all() and has_constant_sum(y):
         sentence = (
-            f"The outcomes of every round add up to the same number ({short_number(float(total.mean()))}): choosing arms "
-            "can only move shares between them, and no decision changes the sum."
+            f"The outcomes of every round add up to the same number ({short_number(float(total.mean()))}): choosing "
+            "arms can only move shares between them, and no decision changes the sum."
         )
         yield Finding("constant-sum", WARNING, sentence)
     missing = int((~known[data.known]).sum())

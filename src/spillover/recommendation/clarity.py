@@ -57,7 +57,7 @@ def unclear(
         pairs = [one for one in assessment.findings if one.code in {"pair", "pair-together"}]
         if any(one.code == "pair-together" or set(one.arms) & good for one in pairs):
             yield "effects of some pairs of arms do not add up"
-        if assessment.find("changes") and UNSEEN * USUAL_CHANGES > DOUBT * assessment.known:
+        if assessment.find("changes") and DOUBT * assessment.known < UNSEEN * USUAL_CHANGES:
             yield f"effects have changed, and a change in the last {UNSEEN} rounds could not be seen yet"
     if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > DOUBT:
         yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"

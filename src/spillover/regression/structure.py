@@ -59,7 +59,6 @@ class Structure(NamedTuple):
     lag: float = 0.0  # of single arms' later effects
     moved: float = 0.0  # of what the context does to effects
 
-
     @property
     def shape(self) -> "Structure":
         """The same blocks, with variances of 1."""
