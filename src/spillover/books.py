@@ -1,4 +1,4 @@
-"""All that many learners keep besides the states of their policies: rounds, contexts, delays and pending rounds."""
+"""The records of many learners besides the states of their policies: rounds, contexts, delays, pending rounds."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What learners are made with: a policy that suits the problem, and the constraints on its decisions."""
+"""The setting of learners: a policy that suits the problem, and the constraints on its decisions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -214,7 +214,7 @@ url_option = click.option(
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """What a service refuses, as bad input of the command."""
+    """Report what a service refuses as bad input of the command."""
     from spillover.service import Conflict, NotFound, StorageError
 
     try:

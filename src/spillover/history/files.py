@@ -117,7 +117,7 @@ def is_blank(cell: Any) -> bool:
 
 
 def filled_rows(name: str, sheet: Any, most: int) -> list[list[Any]]:
-    """The rows that have a value. A text may be in many cells, and a cell far to the right: at most so many bytes."""
+    """The rows that have a value. A text may be in many cells, and a cell far to the right: a limit on the bytes."""
     rows, size = [], 0
     for row in rows_of(name, sheet):
         size += sum(CELL + len(cell) if isinstance(cell, str) else CELL for cell in row)
@@ -129,7 +129,7 @@ def filled_rows(name: str, sheet: Any, most: int) -> list[list[Any]]:
 
 
 def unknown_results(name: str, content: bytes, sheet: Any) -> int:
-    """How many cells of a sheet have a formula without a result."""
+    """Count the cells of a sheet with a formula but no stored result."""
     written = next(other for other in open_book(name, content, data_only=False) if other.title == sheet.title)
     rows = zip(rows_of(name, sheet), rows_of(name, written), strict=True)
     return sum(result is None and cell is not None for known, own in rows for result, cell in zip_longest(known, own))
@@ -171,7 +171,7 @@ UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
 
 
 class Layout(NamedTuple):
-    """How the lines of a CSV file are read as rows."""
+    """The layout of a CSV file: separator, columns and first row."""
 
     path: Path
     skip: int  # lines before the first row

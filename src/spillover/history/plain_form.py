@@ -345,7 +345,7 @@ def check_rewards(rows: Rows, problems: Problems, reward_range: Any, overall_ran
 
 
 def range_hint(z: Array) -> str:
-    """How to declare a range, with the range of the file."""
+    """Hint how to declare a range, with the range of the file."""
     return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 

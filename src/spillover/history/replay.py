@@ -63,7 +63,7 @@ class Schedule(NamedTuple):
             yield RoundBatch(min(start + self.after, self.rounds), self.has_memo, False)
 
     def way_to(self, stop: int) -> tuple[int, ...] | None:
-        """What the state after `stop` rounds depends on besides them; None if no full batch ends there.
+        """Identify the state after `stop` rounds by all else it depends on; None if no full batch ends there.
 
         Schedules with the same way to a round have the same batches up to it.
         """
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
 
 
 def schedule_of(policy: Policy, has_memo: bool, arrived: BoolArray) -> Schedule:
-    """How a policy learns a history.
+    """The batches in which a policy learns a history.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
     round gives the same result (wherever the minimiser is unique, see docs/graph.md). A policy that scores candidates
@@ -104,7 +104,7 @@ def power_of_two(least: int) -> int:
 
 
 class Checkpoint(NamedTuple):
-    """What is known after the first `done` rounds."""
+    """The state of a replay after the first `done` rounds."""
 
     asked: Any  # see `Start`
     way: tuple[int, ...]  # see `Schedule.way_to`
@@ -359,7 +359,7 @@ def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
 
 
 def details_of(rounds: Feedback, row: int) -> Details:
-    """What is known of a pending round besides its decision."""
+    """The context and doses of a pending round."""
     context, dose = rounds.context, rounds.dose
     return Details(None if context is None else context[row].copy(), None if dose is None else dose[row].copy())
 
@@ -371,7 +371,7 @@ def next_reasons(
     effort: int = EFFORT,
     **options: Any,
 ) -> Reasons:
-    """What the learner chooses next and why; the constraints apply to this decision only.
+    """The reasons for the next decision; the constraints apply to this decision only.
 
     effort: steps after which the search for the best set under constraints stops with the best one found so far.
     options: further ones of `spillover.reasons.reasons`.

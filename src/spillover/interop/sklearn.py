@@ -124,7 +124,7 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         return in_columns("y", y, arms)
 
     def spread(self, z: Array) -> Array:
-        """What rewards lead to: (I - A)^-1 F z, for each row."""
+        """The outcomes that rewards lead to: (I - A)^-1 F z, for each row."""
         if self.total_only_:
             return total_in_first(z @ self.weights_, len(self.weights_))
         return solved(self.adjacency_, self.gain_ * z)

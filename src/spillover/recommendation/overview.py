@@ -1,4 +1,4 @@
-"""What is in a table, what can be learned from it and what not: before any decision."""
+"""The overview of a table: its columns, what can be learned from it and what not."""
 
 import shlex
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Overview:
         return join_lines(lines)
 
     def size(self) -> str:
-        """How many rounds, arms and outcomes there are."""
+        """Count rounds, arms and outcomes."""
         history, assessment = self.history, self.facts.assessment
         rounds = count_of(assessment.rounds, "round")
         span = f" ({history.rounds[0]} to {history.rounds[-1]})" if len(history.rounds) > 1 else ""
@@ -84,7 +84,7 @@ def overview(history: History, source: str, options: str = "") -> Overview:
 
 
 def column_lines(history: History) -> list[str]:
-    """What each column was taken for, and the option to paste."""
+    """Say the meaning of each column, and the option to paste."""
     if not history.taken:
         return []
     rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken[:LISTED_COLUMNS]]

@@ -125,7 +125,7 @@ def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
 
 
 def main_target(reasons: Reasons, arm: ArmReason) -> str:
-    """Which arm gets most of the spill-over along all paths, where the graph is known."""
+    """Name the arm that gets most of the spill-over along all paths, where the graph is known."""
     if not has_effects(reasons.adjacency):
         return ""
     gets = reached_by(reasons, arm)
@@ -141,7 +141,7 @@ def main_target(reasons: Reasons, arm: ArmReason) -> str:
 
 
 def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
-    """What every arm gets from this one along all paths; for the arm itself, only what comes back to it."""
+    """Sum what each arm gets from this one along all paths; for the arm itself, only what comes back to it."""
     direct = np.zeros(len(reasons.arms))
     direct[arm.position] = arm.direct
     return reached(reasons.adjacency, direct) - direct
@@ -292,7 +292,7 @@ def note_lines(answer: Recommendation) -> list[str]:
 
 
 def headline(answer: Recommendation) -> str:
-    """What to choose; where the data cannot tell yet, that it is to learn."""
+    """Say what to choose, and whether that is only to learn."""
     label = f" ({answer.history.following})" if answer.history.following else ""
     names = all_names(answer.choose) if answer.chosen else f"nothing: {why_nothing(answer)}"
     if answer.assessment.find("constant-sum"):
@@ -332,7 +332,7 @@ def why_nothing(answer: Recommendation) -> str:
 
 
 def score_sentence(answer: Recommendation) -> str:
-    """What the numbers in the lines of the arms are."""
+    """Explain the numbers in the lines of the arms."""
     dose = " at its usual amount" if answer.history.dose is not None else ""
     fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
     if any(arm.total_interval is not None for arm in answer.chosen):
@@ -347,7 +347,7 @@ def score_sentence(answer: Recommendation) -> str:
 
 
 def trial_lines(answer: Recommendation) -> list[str]:
-    """What a trial would cost and bring."""
+    """Say what a trial would cost and bring."""
     trial = answer.trial
     if trial is None:
         return []
@@ -367,7 +367,7 @@ def rough_number(value: float) -> str:
 
 
 def context_lines(answer: Recommendation) -> list[str]:
-    """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
+    """Say the choice without exploration, how close it was, its constraints, and how much data there was."""
     pointless = answer.assessment.find("constant-sum") is not None
     lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet and not pointless else []
     lines += coming_context(answer)
@@ -402,7 +402,7 @@ def known_alone(answer: Recommendation) -> Iterator[str]:
 
 
 def learned_from(answer: Recommendation) -> str:
-    """How much data there was."""
+    """Say how much data there was."""
     history = answer.history
     arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
     if history.nothing_chosen:
@@ -423,7 +423,7 @@ def gap_number(gap: float, arm: ArmReason) -> str:
 
 
 def runner_up(answer: Recommendation) -> Iterator[str]:
-    """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
+    """Say how close the decision was. Under constraints another set may be closer than any swap of one arm."""
     reasons = answer.reasons
     chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
     if reasons.planned or not others:

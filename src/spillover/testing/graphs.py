@@ -60,7 +60,7 @@ def check_graph_learner(learner: GraphLearner, *, environment: Environment = USU
 
 
 def rounds_of(environment: Environment, seed: int, batch: Batch) -> Rounds:
-    """What the learners of a batch observe; a learner observes the same alone."""
+    """The observations of the learners of a batch; a learner alone observes the same."""
     rows = rows_of(batch)
     rng = Rng(seed, rows)
     world = environment.draw(rng.at(Purpose.WORLD), batch)
@@ -87,7 +87,7 @@ def learn_one(learner: Any, graph: Any, rounds: Rounds, k: int) -> Any:
 
 
 def shown(graph: Any) -> Arrays:
-    """What a policy sees of a graph."""
+    """The part of a graph that a policy sees."""
     return {"adjacency": np.array(graph.adjacency), "weights": np.array(graph.weights)}
 
 
