@@ -40,7 +40,7 @@ class EventLog(ABC):
     gaps. Whoever appends holds the stream's `exclusive` lock while he reads and decides what to append.
     """
 
-    sole_writer = False  # whether nobody but this object can append
+    written: int | None = None  # how many entries were appended by this object; None: others may append, too
 
     @abstractmethod
     def exclusive(self, stream: str) -> AbstractContextManager[object]:

@@ -77,7 +77,7 @@ class SqliteLog(EventLog):
         self.file_lock = FileLock(f"{self.path}.lock", mode=PRIVATE)
         self.waiting: deque[Job] = deque()
         self.writing = threading.Lock()
-        self.sole_writer = not readonly
+        self.written = None if readonly else 0
         self.closed = False
         if readonly:
             self.check_readable()
@@ -149,6 +149,7 @@ class SqliteLog(EventLog):
             try:
                 found = [self.write_or_refuse(head, drafts) for head, drafts, _ in jobs]
                 self.writer.execute("COMMIT")
+                self.written = (self.written or 0) + sum(len(each) for each in found if isinstance(each, list))
             except BaseException:
                 with suppress(sqlite3.Error):
                     self.writer.execute("ROLLBACK")
