@@ -17,7 +17,7 @@ import numpy as np
 
 from spillover.core.policy import CorePolicy
 from spillover.core.use import use_of
-from spillover.kernels.cache import cache_folder, fingerprint
+from spillover.kernels.cache import cache_folder, own_folder
 from spillover.rng import Purpose, Rng
 from spillover.types import Feedback, Problem
 
@@ -54,7 +54,7 @@ def is_missing(policy: Any) -> bool:
     if folder is None or not isinstance(policy, CorePolicy) or not policy.compiled:
         return False
     solve = use_of(policy, policy.init(FEW, Rng(0))).drivers.solve
-    return not any((folder / f"core-{fingerprint(solve.py_func)}").glob("*.nbi"))
+    return not any(own_folder(folder, solve.py_func).glob("*.nbi"))
 
 
 def started(policy: Any, *uses: str) -> subprocess.Popen[bytes] | None:
@@ -73,7 +73,8 @@ def compile_uses(told: str, *uses: str) -> None:
     state = policy.init(FEW, Rng(0).at(Purpose.START))
     if "history" in uses:
         x = np.eye(2, 3, dtype=np.bool_)
-        past = Feedback(x, 0.5 * x, 0.5 * x, np.zeros(2, np.int64), np.ones(2, np.bool_))
+        z = np.where(x, 0.5, 0.0)
+        past = Feedback(x, z, z, np.zeros(2, np.int64), np.ones(2, np.bool_))
         state = policy.catch_up(state, past, 1, Rng(0))
     state = policy.solve(state)
     policy.explain(state, Rng(0).at(Purpose.CHOICE, 1))

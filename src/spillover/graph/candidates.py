@@ -190,7 +190,7 @@ class CandidateGraph(CoreGraph):
 
     # --- one graph --------------------------------------------------------------------------------------------------
 
-    show = None  # n * n numbers
+    show = None  # type: ignore[assignment]  # n * n numbers
 
     def prepare(self, g: Any) -> Any:
         n = g.weights.shape[0]

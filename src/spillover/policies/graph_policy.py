@@ -238,10 +238,10 @@ class MeansOnGraph(Discounted, OnGraph):
     """
 
     unit: float | None = None
-    start: str = "auto"
+    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
 
     constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
-    unchanged_by_play = ("graph", "plan", "averages")
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
     discount = 1.0  # gamma; policies with a discount make it a field
 
     def __post_init__(self) -> None:
@@ -339,7 +339,7 @@ def scores(weights: Array, index: Array) -> Array:
     return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
 
 
-def check_weights(state: MeansState, learner: GraphLearner) -> None:
+def check_weights(state: Any, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
     if not learner.bounded:
         refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))

@@ -75,7 +75,7 @@ class SwitchingSEM(OnGraph):
     order_free = False
     accepts_missing = True
     constants: ClassVar[Mapping[str, int]] = {"dating": 0}
-    helpers = ("learn_arms", "learn_round", "learn_news", "expect")
+    helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7
     index_lines = 5
     unchanged_by_play = ("belief", "drift", "silence", "graph", "rewards_seen")
