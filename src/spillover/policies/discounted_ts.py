@@ -123,7 +123,7 @@ class DiscountedTS(OnGraph):
         return Room(self.graph.prepare(s.graph), np.empty((5, s.n_arms)))
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
-        """Draws of the means; the posterior's means (in [0, 1]) and counts, the pulls in flight, the discount's place."""
+        """A draw of the means; the posterior's means, in [0, 1], and counts; pulls in flight; the discount's place."""
         known, pulls, low, high = s.candidates, s.pulls, s.reward_range[0], s.reward_range[1]
         leader = fill_means(
             known.sums, known.counts, known.stamps, pulls.counts, pulls.stamps, known.evidence, self.discounts,
