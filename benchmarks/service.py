@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.recommendation.choose import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.ledger import Ledger

@@ -25,7 +25,7 @@ from benchmarks.service_plain import compare
 from benchmarks.service_process import Served, history_file, serving
 from benchmarks.service_streams import filled
 from spillover.history import read_history
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.recommendation.choose import learned
 from spillover.service import Service, SqliteLog
 from spillover.service.ledger import Ledger

@@ -117,8 +117,8 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
             return super().update(state, feedback, rng)
 
     class OtherDraw(DiscountedTS):
-        def draw_means(self, state, rng):
-            return super().draw_means(state, rng)
+        def select(self, state, rng):
+            return super().select(state, rng)
 
     assert all(policy.compiled_rounds for policy in POLICIES.values())
     assert not any(policy.compiled_rounds for policy in (OtherUpdate(), OtherDraw()))

@@ -23,8 +23,7 @@ from spillover.formatting import (
     printable,
     short_number,
 )
-from spillover.learners import Learners
-from spillover.live import Learner
+from spillover.learner import Learner, Learners
 from spillover.metrics import Interval, mean_interval
 from spillover.reasons import Reasons
 from spillover.reasons.render import align_columns, arm_table

@@ -12,8 +12,8 @@ from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
-from spillover.learner_input import Details
-from spillover.live import Learner
+from spillover.learner.one import Learner
+from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
 from spillover.rng import Purpose
@@ -33,7 +33,6 @@ class RoundBatch(NamedTuple):
     stop: int
     judged: bool  # whether the policy gets the memo that it had before the first of them
     solved: bool  # whether the policy solves for the graph after them
-    brief: bool = False  # whether costly estimates may stay as they were: there are more rounds to come in this batch
 
 
 class Schedule(NamedTuple):
@@ -58,7 +57,7 @@ class Schedule(NamedTuple):
             yield RoundBatch(self.unjudged, False, True)
         for start in range(max(done, self.unjudged), self.learned, self.pace):
             stop = start + self.pace
-            yield RoundBatch(min(stop, self.learned), self.has_memo, True, brief=stop > self.learned)
+            yield RoundBatch(min(stop, self.learned), self.has_memo, True)
         for start in range(max(done, self.learned), self.rounds, self.after):
             yield RoundBatch(min(start + self.after, self.rounds), self.has_memo, False)
 
@@ -239,12 +238,12 @@ def replay_history(
     done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
     first, accepts = done, player.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
-    for stop, judged, solved, brief in schedule.batches(done):
+    for stop, judged, solved in schedule.batches(done):
         memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
         batch = between(rounds, done - first, stop - first, memo)
         state = player.catch_up(state, batch, done + 1, rng)
         if solved and (batch.arrived.any() or stop == schedule.unjudged):
-            state = player.solve_briefly(state) if brief else player.solve(state)
+            state = player.solve(state)
         for row in np.flatnonzero(~batch.arrived):
             learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
             if batch.context is not None or batch.dose is not None:

@@ -12,7 +12,7 @@ from spillover.constraints.search import EFFORT, check_feasible, searched_set
 from spillover.contracts import Policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility
 from spillover.recommendation.estimates import history_effects, is_relative, with_effects
@@ -117,7 +117,7 @@ def learned(
     )
     if given is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.unconstrained  # it may be that of an earlier replay
+    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 

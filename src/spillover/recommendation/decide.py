@@ -15,7 +15,7 @@ from spillover.formatting import short_number
 from spillover.history import History, read_history
 from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import find_policy
 from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy

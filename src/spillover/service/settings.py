@@ -14,7 +14,7 @@ from spillover.constraints.search import check_feasible
 from spillover.history.context import BUILT_IN
 from spillover.history.record import MOST_ARMS, natural_order
 from spillover.kernels import LARGEST_OUTCOME
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, SwitchingSEM
 from spillover.recommendation.question import Question, search_effort
 from spillover.service.errors import invalid_of, naming, require

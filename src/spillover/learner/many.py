@@ -10,31 +10,49 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.array_file import ArrayFile, save_array_file
-from spillover.books import Books
 from spillover.constraints import Constraint, to_entries
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.contracts.hyperparameters import check_grid, value_of, with_values
 from spillover.formatting import Shown
-from spillover.journal import to_the_end
-from spillover.learner_input import Details, missing_arms
-from spillover.live import Learner
-from spillover.many_reports import (
-    Known,
+from spillover.learner.books import Books
+from spillover.learner.one import Learner
+from spillover.learner.reports import (
+    Details,
+    KnownRows,
     Rounds,
     check_feedback,
     known_after,
     lessons,
+    missing_arms,
     own_context,
     own_doses,
     part_of,
     table,
 )
+from spillover.learner.rows import (
+    ALL,
+    Part,
+    Rows,
+    constants,
+    copied,
+    distinct_rows,
+    put_all_back,
+    put_back,
+    rows_of,
+    taken,
+)
+from spillover.learner.running import first_choice, player_of, setting_of, to_the_end
+from spillover.learner.saved import (
+    ArrayFile,
+    ManyReader,
+    about_learner,
+    arrays_of_many,
+    check_seeds,
+    save_array_file,
+    saved_setting,
+    seeds_of,
+)
 from spillover.rng import Purpose, Rng
-from spillover.rows import ALL, Part, Rows, constants, copied, distinct_rows, put_all_back, put_back, rows_of, taken
-from spillover.saved import about_learner, saved_setting
-from spillover.saved_learners import Reader, check_seeds, seeds_of, to_arrays
-from spillover.setting import first_choice, player_of, setting_of
 from spillover.state import copy_state, take_replication
 from spillover.tabular import in_columns
 from spillover.types import Array, BoolArray, Choice, Feedback, IntArray, Problem, State
@@ -286,7 +304,7 @@ class Learners(Shown):
             shape, known = given.choice.x.shape, self.books.details(places)
             z, y = (np.full(shape, np.nan) if part is None else part for part in (known.z, known.y))
             all_rows, nothing = np.ones(len(places), np.bool_), np.zeros(shape, np.bool_)
-            last = Known(known._replace(z=z, y=y), nothing, ~all_rows, all_rows)
+            last = KnownRows(known._replace(z=z, y=y), nothing, ~all_rows, all_rows)
             check_feedback(self.problem, given, last, closed=True)
             self.learn(rows, given, places, last, all_rows & self.policy.accepts_missing, all_rows, timed=False)
 
@@ -295,7 +313,7 @@ class Learners(Shown):
         rows: Rows,
         rounds: Rounds,
         places: IntArray,
-        known: Known,
+        known: KnownRows,
         learned: BoolArray,
         in_parts: BoolArray,
         *,
@@ -336,7 +354,7 @@ class Learners(Shown):
     def learn_lesson(self, state: State, at: Part, rounds: Rounds, feedback: Feedback) -> State:
         """The state of some learners after those at these places of it have learned an outcome each."""
         some = rows_of(rounds.learners, len(self))
-        policy, rng = self.player(some).unconstrained, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
+        policy, rng = self.player(some).setting.policy, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
         if at is ALL:
             return policy.update(state, feedback, rng)
         put_all_back(state, at, policy.update(taken(state, at), feedback, rng), self.constant)
@@ -362,6 +380,8 @@ class Learners(Shown):
         spread = {n: np.broadcast_to(v, (len(self), shapes[n]))[position] for n, v in given.items() if np.ndim(v) == 2}
         if np.ndim(problem.structure) == 3:
             spread["structure"] = problem.structure[position]
+        if np.ndim(problem.structure) == 3:
+            spread["structure"] = problem.structure[position]
         return copy.deepcopy(problem._replace(**spread))
 
     # --- on disk -----------------------------------------------------------------------------------------------------
@@ -372,7 +392,7 @@ class Learners(Shown):
             about = about_learner(self.policy, self.problem) | {
                 "constraints": json.dumps(to_entries(self.setting.constraints))
             }
-            save_array_file(path, to_arrays(self.books, self.state, self.seeds), about)
+            save_array_file(path, arrays_of_many(self.books, self.state, self.seeds), about)
 
     @classmethod
     def load(
@@ -398,5 +418,5 @@ class Learners(Shown):
         learners = cls(given, problem, found, constraints=constraints, arms=arms, effort=effort)
         saved.require(about_learner(learners.policy, problem))
         like = first_choice(learners.policy, problem, learners.state, learners.rng)
-        learners.books, learners.state = Reader(saved, problem, learners.state).read(like)
+        learners.books, learners.state = ManyReader(saved, problem, learners.state).read(like)
         return learners

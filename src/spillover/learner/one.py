@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +14,31 @@ from spillover.constraints import Constraint, check_constraints
 from spillover.constraints.search import check_effort
 from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
 from spillover.formatting import Shown
-from spillover.journal import AllOrNothing, Running, put_back, running, with_entry
-from spillover.learner_input import Details, Known, dose_of, feedback_of, is_line, missing_arms, same_names, with_report
+from spillover.learner.books import Book
+from spillover.learner.reports import (
+    Details,
+    Known,
+    dose_of,
+    feedback_of,
+    is_line,
+    missing_arms,
+    same_names,
+    with_report,
+)
+from spillover.learner.running import (
+    Running,
+    Setting,
+    first_choice,
+    nothing,
+    player_of,
+    running,
+    setting_of,
+    to_the_end,
+)
+from spillover.learner.saved import about_learner, read_learner, save_learner, saved_setting
 from spillover.policies.constrained import Constrained
 from spillover.reasons import Pending, Reasons, reasons
 from spillover.rng import Purpose, Rng
-from spillover.saved import Book, about_learner, read_learner, save_learner, saved_setting
-from spillover.setting import Setting, first_choice, player_of, setting_of
 from spillover.state import Saved
 from spillover.types import Array, BoolArray, Choice, Explanation, Feedback, Problem, State
 
@@ -77,7 +95,7 @@ class Learner(Shown):
         self.rng = Rng(seed)
         self.unavailable: tuple[int, ...] = ()  # this round
         self.constrained: tuple[Any, Policy] = (None, self.policy)  # what was asked of a search last, and the policy
-        start = self.policy_this_round().init(self.problem, self.rng.at(Purpose.START))
+        start = self.policy_this_round(()).init(self.problem, self.rng.at(Purpose.START))
         self.idle: State = start  # until it is used
         self.rounds = 0
         self.waiting: dict[int, Choice] = {}
@@ -94,7 +112,7 @@ class Learner(Shown):
     @property
     def state(self) -> State:
         """The state of the policy."""
-        with self.lock:  # the last play may have to be recorded first
+        with self.lock:
             return self.running.state if "running" in vars(self) else self.idle
 
     @state.setter
@@ -106,23 +124,6 @@ class Learner(Shown):
     def pending(self) -> list[int]:
         """Rounds played whose outcomes have not been reported."""
         return list(self.waiting)
-
-    # --- all or nothing ----------------------------------------------------------------------------------------------
-
-    def mark(self, round: int) -> tuple[Any, ...]:
-        """All that a call may change, which is about one round; `restore` puts it back."""
-        known = (round, self.waiting.get(round), self.details.get(round))
-        now = self.running.mark_play() if round > self.rounds else self.running.mark()
-        return (now, known, self.rounds, self.context, self.unavailable, self.delay_totals)
-
-    def restore(self, mark: tuple[Any, ...]) -> None:
-        """Undo a call that failed or was interrupted."""
-        before, (round, choice, details), *rest = mark
-        self.rounds, self.context, self.unavailable, self.delay_totals = rest
-        self.decided = None
-        self.waiting = with_entry(self.waiting, round, choice)
-        self.details = with_entry(self.details, round, details)
-        self.running.back_to(before)
 
     def __copy__(self) -> "Learner":
         """A learner that goes on by itself: updates rewrite arrays, which must not be shared."""
@@ -144,12 +145,19 @@ class Learner(Shown):
     def observe(self, context: Any) -> None:
         """Take in the context of the coming round, k numbers; another call replaces it."""
         with self.lock:
-            known = self.own_context(context)
-            with AllOrNothing(self):
-                self.decided = None
-                if known is not None:
-                    self.running.observe(known)
-                self.context = known
+            used, known = self.observed(context)
+            to_the_end(lambda: self.decide_from(used, known, None))
+
+    def observed(self, context: Any) -> tuple[Running, Any]:
+        """What knows the context of the coming round, and this context."""
+        known = self.own_context(context)
+        state = self.state
+        after = state if known is None else self.policy.observe(state, known)
+        return self.running if after is state else running(self.policy, after), known
+
+    def decide_from(self, used: Running, context: Any, decided: Choice | None) -> None:
+        """Go on from a policy and its state, in this context; decided: what was chosen."""
+        self.running, self.context, self.decided = used, context, decided
 
     def own_context(self, context: Any) -> Any:
         """Checked context, in an array of our own."""
@@ -164,42 +172,44 @@ class Learner(Shown):
         `explain` refer to the last call. context: of this round, if the problem has context; see `observe`.
         """
         with self.lock:
-            if available is None and context is None and not self.unavailable:
-                return self.decide().x.copy()  # nothing to change
-            with AllOrNothing(self):
-                self.decided = None
-                self.unavailable = missing_arms(available, self.problem.n_arms, self.arms)
-                if context is not None:
-                    self.observe(context)
-                return self.decide().x.copy()
+            absent = missing_arms(available, self.problem.n_arms, self.arms)
+            if context is None and absent == self.unavailable and self.decided is not None:
+                return self.decided.x.copy()  # nothing to change
+            used, known = (self.running, self.context) if context is None else self.observed(context)
+            choice = self.decide(used, known, absent)
 
-    def decide(self) -> Choice:
-        """The decision for the next round, made once: `play` plays what `choose` chose."""
-        if self.decided is None:
-            self.require_context()
-            if self.constraints or self.unavailable:
-                rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
-                decided = self.policy_this_round().select(self.state, rng)
-            else:
-                decided = self.running.select(self.rng, self.rounds + 1)
-            validate.own_decision(self.policy, decided.x, self.line, self.problem.budget)
-            self.decided = decided
-        return self.decided
+            def commit() -> None:
+                self.unavailable = absent
+                self.decide_from(used, known, choice)
 
-    def require_context(self) -> None:
+            to_the_end(commit)
+            return choice.x.copy()
+
+    def decide(self, used: Running, context: Any, absent: tuple[int, ...]) -> Choice:
+        """The decision for the next round."""
+        self.require_context(context)
+        if self.constraints or absent:
+            rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
+            decided = self.policy_this_round(absent).select(used.state, rng)
+        else:
+            decided = used.select(self.rng, self.rounds + 1)
+        validate.own_decision(self.policy, decided.x, self.line, self.problem.budget)
+        return decided
+
+    def require_context(self, context: Any) -> None:
         """Raise a ValueError if the context of the coming round must be known, and is not."""
-        if self.problem.context and self.context is None:
+        if self.problem.context and context is None:
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
             validate.require(False, "context", None, accepted)
 
-    def policy_this_round(self) -> Policy:
-        """The policy under its constraints and this round's availability."""
-        if not self.constraints and not self.unavailable:
+    def policy_this_round(self, absent: tuple[int, ...]) -> Policy:
+        """The policy under its constraints, if these arms are not available."""
+        if not self.constraints and not absent:
             return self.policy
-        asked = (id(self.constraints), self.unavailable, self.arms, self.effort)
+        asked = (id(self.constraints), absent, self.arms, self.effort)
         if self.constrained[0] != asked:
             setting = Setting(self.policy, self.constraints, self.arms, self.effort)
-            self.constrained = asked, player_of(setting, self.unavailable)
+            self.constrained = asked, player_of(setting, absent)
         return self.constrained[1]
 
     def under(
@@ -209,8 +219,6 @@ class Learner(Shown):
         with self.lock:
             other = object.__new__(type(self))
             other.__dict__.update(self.__dict__)  # the lock too, as both share arrays
-            if "running" in vars(self):
-                other.running = self.running.branch()
             other.waiting, other.details = dict(self.waiting), dict(self.details)
         other.decided = None
         other.constraints = (*self.constraints, *check_constraints(constraints))
@@ -237,30 +245,29 @@ class Learner(Shown):
         with self.lock:
             if x is not None:
                 x = np.array(validate.decision("x", self.in_order("x", x), (self.problem.n_arms,)))
-            mark = self.mark(self.rounds + 1)
-            try:  # as AllOrNothing does, which takes longer: a round of a small learner takes 15 microseconds
-                if context is not None:
-                    self.observe(context)
-                choice = self.decide()
-                if x is not None:
-                    choice = choice._replace(x=x)
-                self.record(choice, dose if dose is None else self.in_order("dose", dose))
-                return self.rounds
-            except BaseException:
-                put_back(self, mark)
-                raise
+            if context is None and self.decided is not None:
+                used, known, choice = self.running, self.context, self.decided
+            else:
+                used, known = (self.running, self.context) if context is None else self.observed(context)
+                choice = self.decide(used, known, self.unavailable)
+            if x is not None:
+                choice = choice._replace(x=x)
+            amounts = None
+            if dose is not None:
+                amounts = dose_of(self.in_order("dose", dose), choice.x, self.policy.accepts_doses)
+            round, told = self.rounds + 1, amounts is not None or known is not None
+            write = used.playing(choice.x, round)
 
-    def record(self, choice: Choice, dose: Any) -> None:
-        """The next round was played."""
-        amounts = None if dose is None else dose_of(dose, choice.x, self.policy.accepts_doses)
-        context = self.context
-        self.decided = None
-        self.running.played(choice.x)
-        self.rounds += 1
-        self.unavailable, self.context = (), None
-        self.waiting[self.rounds] = choice
-        if amounts is not None or context is not None:
-            self.details[self.rounds] = Details(context, amounts)
+            def commit() -> None:
+                write()
+                self.decide_from(used, None, None)
+                self.waiting[round] = choice
+                if told:
+                    self.details[round] = Details(known, amounts)
+                self.rounds, self.unavailable = round, ()
+
+            to_the_end(commit)
+            return round
 
     def report(self, round: int, z: Any = None, y: Any = None, context: Any = None, *, dose: Any = None) -> None:
         """Report the outcome of a round: instantaneous rewards of the played arms, overall rewards of all arms.
@@ -271,13 +278,8 @@ class Learner(Shown):
         """
         with self.lock:
             self.require_pending(round)
-            mark = self.mark(round)
-            try:
-                if not self.learned_at_once(int(round), z, y, context, dose):
-                    self.learn(int(round), *self.known_after(round, z, y, context, dose))
-            except BaseException:
-                put_back(self, mark)
-                raise
+            if not self.learned_at_once(int(round), z, y, context, dose):
+                self.learn(int(round), *self.known_after(round, z, y, context, dose))
 
     def close(self, round: int) -> None:
         """Say that nothing more of a round will arrive, such as the conversions of an arm that had none.
@@ -286,13 +288,13 @@ class Learner(Shown):
         """
         with self.lock:
             self.require_pending(round)
-            with AllOrNothing(self, round):
-                if self.policy.accepts_missing:
-                    now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
-                    z, y = (unknown if part is None else part for part in (now.z, now.y))
-                    last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
-                    self.update(round, self.checked(int(round), now, last, closed=True))
-                self.end(round, timed=False)
+            write = nothing
+            if self.policy.accepts_missing:
+                now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
+                z, y = (unknown if part is None else part for part in (now.z, now.y))
+                last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
+                write = self.updating(round, self.checked(int(round), now, last, closed=True))
+            self.end(round, write, timed=False)
 
     def require_pending(self, round: Any) -> None:
         if type(round) is not int:
@@ -303,13 +305,19 @@ class Learner(Shown):
 
     def learn(self, round: int, now: Details, known: Known) -> None:
         """Take in what is known of a round after a report."""
-        feedback = self.checked(round, now, known)
+        feedback, write = self.checked(round, now, known), nothing
         if known.complete or self.policy.accepts_missing:
-            self.update(round, feedback)
+            write = self.updating(round, feedback)
         if known.complete:
-            self.end(round, timed=True)
-        else:
+            self.end(round, write, timed=True)
+            return
+
+        def commit() -> None:
+            write()
+            self.decided = None
             self.details[round] = now
+
+        to_the_end(commit)
 
     def learned_at_once(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> bool:
         """Learn a report of the usual kind, all outcomes of a round as arrays; False if it is of another kind.
@@ -320,25 +328,30 @@ class Learner(Shown):
             return False
         if not (is_line(z, self.line) and is_line(y, self.line)):
             return False
-        self.decided = None
         given = self.waiting[round], z.copy(), y.copy()
-        fine = self.running.learn(*given, self.reward_range, self.rounds, self.rng, round)
-        if fine:
-            self.end(round, timed=True)
-        return fine
+        write = self.running.learning(*given, self.reward_range, self.rounds, self.rng, round)
+        if write is None:
+            return False
+        self.end(round, write, timed=True)
+        return True
 
-    def update(self, round: int, feedback: Feedback) -> None:
-        self.decided = None
-        self.running.update(feedback, self.rng, round)
+    def updating(self, round: int, feedback: Feedback) -> Callable[[], None]:
+        """What makes the state the one after an outcome."""
+        after = self.policy.update(copy.deepcopy(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
+        return self.running.becoming(after)
 
-    def end(self, round: int, *, timed: bool) -> None:
-        """Nothing more will arrive of a round; with `timed` its delay counts."""
-        if timed:
-            age, (number, total, longest) = self.rounds - round, self.delay_totals
-            self.delay_totals = (number + 1, total + age, longest if longest > age else age)
-        del self.waiting[round]
-        if round in self.details:
-            del self.details[round]
+    def end(self, round: int, write: Callable[[], None], *, timed: bool) -> None:
+        """Learn by `write` what is the last of a round; with `timed` its delay counts."""
+        age, (number, total, longest) = self.rounds - round, self.delay_totals
+        totals = (number + 1, total + age, longest if longest > age else age) if timed else self.delay_totals
+
+        def commit() -> None:
+            write()
+            self.decided, self.delay_totals = None, totals
+            self.waiting.pop(round, None)
+            self.details.pop(round, None)
+
+        to_the_end(commit)
 
     def known_after(self, round: int, z: Any, y: Any, context: Any, dose: Any) -> tuple[Details, Known]:
         """What is known of a round after a report."""
@@ -378,8 +391,8 @@ class Learner(Shown):
         """
         require_explains(self.policy, "to give reasons")
         with self.lock:
-            self.require_context()
-            policy, rng = self.policy_this_round(), self.rng.at(Purpose.CHOICE, self.rounds + 1)
+            self.require_context(self.context)
+            policy, rng = self.policy_this_round(self.unavailable), self.rng.at(Purpose.CHOICE, self.rounds + 1)
             more = () if known is None else (known,)
             decision = policy.explain_choice(self.state, rng, *more)
             validate.own_decision(self.policy, decision.chosen, self.line, self.problem.budget)
@@ -389,7 +402,7 @@ class Learner(Shown):
         """`explain` without fields that take long and decide nothing, such as intervals."""
         require_explains(self.policy, "to give reasons")
         with self.lock:
-            self.require_context()
+            self.require_context(self.context)
             rng = self.rng.at(Purpose.CHOICE, self.rounds + 1)
             return self.explain(self.policy.outline(self.state, rng))
 
@@ -406,7 +419,7 @@ class Learner(Shown):
             given: dict[str, Any] = {
                 "budget": self.problem.budget,
                 "pending": Pending(self.rounds, waiting, *self.delay_totals),
-                "constraints": self.policy_this_round().constraints,
+                "constraints": self.policy_this_round(self.unavailable).constraints,
                 "signals": self.policy.signals(self.state),
                 "quantity": self.policy.quantity,
             }
