@@ -60,7 +60,7 @@ GrowingType = starting(lambda graph, *_: graph._replace(cross=graph.cross.astype
 SharedLeaf = starting(lambda graph, problem, *_: graph._replace(possible=np.ones(problem.n_arms, bool)))
 InfiniteWeights = with_weights(lambda self, weights: np.where(weights > 1.2, np.inf, weights))
 NarrowGain = broken(RidgeGraph, gain=lambda self, graph: graph.weights[..., :1])
-LongGram = broken(RidgeGraph, gram=lambda self, graph: graph.weights)
+LongGram = broken(RidgeGraph, signals=lambda self, graph: {"gram": graph.weights})
 Loops = solving(lambda self, graph: graph._replace(adjacency=graph.adjacency + 0.1 * np.eye(graph.weights.shape[-1])))
 Harms = solving(lambda self, graph: graph._replace(adjacency=-graph.adjacency))
 SometimesAMemo = broken(RidgeGraph, remember=lambda self, graph: graph.weights if (graph.gram > 0).any() else None)
