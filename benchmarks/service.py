@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
 from spillover.live import Learner
-from spillover.recommendation.question import chosen, learned
+from spillover.recommendation.choose import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger

@@ -26,7 +26,7 @@ from benchmarks.service_process import Served, history_file, serving
 from benchmarks.service_streams import filled
 from spillover.history import read_history
 from spillover.live import Learner
-from spillover.recommendation.question import learned
+from spillover.recommendation.choose import learned
 from spillover.service import Service, SqliteLog
 from spillover.service.ledger import Ledger
 

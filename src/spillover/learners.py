@@ -75,7 +75,7 @@ class Learners(Shown):
     problem. constraints, arms, effort: as for a `Learner`, the same for all.
     """
 
-    view = "spillover.views.decisions:LearnersView"
+    view = "spillover.views:LearnersView"
 
     def __init__(
         self,

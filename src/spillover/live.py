@@ -57,7 +57,7 @@ class Learner(Shown):
     found is not proved to be optimal.
     """
 
-    view = "spillover.views.decisions:LearnerView"
+    view = "spillover.views:LearnerView"
 
     def __init__(
         self,

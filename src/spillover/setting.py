@@ -7,8 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable, check_constraints
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import check_effort
+from spillover.constraints.search import EFFORT, check_effort
 from spillover.contracts import AnyPolicy, Policy, suited
 from spillover.learner_input import check_names, same_names
 from spillover.policies.constrained import Constrained

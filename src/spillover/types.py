@@ -105,7 +105,7 @@ class Problem(NamedTuple):
         return f"Problem({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
 
     def _repr_html_(self) -> str:
-        return str(view_of("spillover.views.simulations:ProblemView", self).html())
+        return str(view_of("spillover.views:ProblemView", self).html())
 
 
 class Choice(NamedTuple):

@@ -13,7 +13,7 @@ import spillover as sp
 from spillover.assessment import assess
 from spillover.constraints import Costs
 from spillover.environments import example_graph
-from spillover.experiments.fingerprint import describe
+from spillover.experiments.compute import describe
 from spillover.history import read_history
 from spillover.interop.sklearn import SpilloverGraph
 from spillover.recommendation.overview import overview

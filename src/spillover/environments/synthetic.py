@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.environments.many_arms import MANY_ARMS, EdgeLists, ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.environments.surroundings import Surroundings, draw_surroundings
-from spillover.environments.world import LAWS, SEMWorld
+from spillover.environments.world import LAWS, MANY_ARMS, EdgeLists, ManyArmsWorld, SEMWorld, draw_pairs, sorted_edges
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch
 

@@ -9,12 +9,10 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, Unavailable
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import best_set, check_feasible
+from spillover.constraints.search import EFFORT, best_set, check_feasible
 from spillover.contracts import AnyPolicy, as_policy, require_suits
-from spillover.evaluation.log import Log, log_of
+from spillover.evaluation.log import Log, decisions_on, log_of, propensities_of, weighed
 from spillover.evaluation.posterior import drawn_worlds
-from spillover.evaluation.propensity import decisions_on, propensities_of, weighed
 from spillover.evaluation.result import Answer, Evaluation, answer_of, course_rounds, in_sign
 from spillover.evaluation.worlds import (
     Counterfactual,
@@ -29,7 +27,7 @@ from spillover.history import History, read_history
 from spillover.policies import Constrained
 from spillover.recommendation.choose import check_budget, recommended_policy
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.policy_by_name import build_policy
+from spillover.recommendation.question import build_policy
 from spillover.types import Array, BoolArray
 from spillover.validate import quoted, suggestion
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spillover.evaluation.log import Log
-from spillover.evaluation.propensity import Estimate, Weighed
+from spillover.evaluation.log import Estimate, Log, Weighed
 from spillover.evaluation.worlds import Counterfactual, interval_of
 from spillover.formatting import (
     Interval,
@@ -145,7 +144,7 @@ class Evaluation(Shown):
     ['as it was', 'always a', 'always b', 'best fixed set', 'upper bound']
     """
 
-    view = "spillover.views.decisions:EvaluationView"
+    view = "spillover.views:EvaluationView"
 
     source: str  # the name of the file; "" for a table in memory
     history: History

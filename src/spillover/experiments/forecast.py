@@ -18,8 +18,8 @@ from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import ConstantDelay
 from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM
-from spillover.environments.many_arms import MANY_ARMS
 from spillover.environments.synthetic import Instance, SyntheticSEM
+from spillover.environments.world import MANY_ARMS
 from spillover.experiments.engines import workers_of
 from spillover.foresight import SparseWorld
 from spillover.rng import Purpose, Rng

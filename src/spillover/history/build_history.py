@@ -6,22 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover.history.candidates import NO_ROUNDS
 from spillover.history.columns import (
+    OUTCOME,
+    ROW_NUMBER,
     STAR,
+    TOTAL,
     Item,
     Reading,
     collapsed,
     option_line,
+    parts_of,
+    rank,
     resolve_item,
     write_item,
 )
 from spillover.history.context import context_of
-from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
 from spillover.history.panel import Panel, build_panel
-from spillover.history.problems import HistoryError
-from spillover.history.record import History
-from spillover.history.synonyms import OUTCOME, ROW_NUMBER, TOTAL, parts_of, rank
+from spillover.history.record import History, HistoryError
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
 

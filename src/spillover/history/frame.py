@@ -28,10 +28,9 @@ from spillover.history.cells import (
     readable_cells,
     take_apart,
 )
-from spillover.history.files import BLOCK, OpenTable, batches, csv_error, open_bytes
-from spillover.history.problems import HistoryError, Problems
+from spillover.history.files import BLOCK, OpenTable, batches, csv_error, open_bytes, typed_cells
+from spillover.history.record import HistoryError, Problems
 from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
-from spillover.history.sheets import typed_cells
 from spillover.types import Array, BoolArray, IntArray
 
 SAMPLE = 50  # distinct cells that show whether a column may hold rounds

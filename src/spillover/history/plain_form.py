@@ -20,8 +20,7 @@ from spillover.history.cells import (
 )
 from spillover.history.columns import BY_NAME, GIVEN, Item, Reading, did_you_mean, option_line, write_columns
 from spillover.history.files import MEANINGS, OpenTable, batches, check_utf8, csv_error, match_columns, report_broken
-from spillover.history.problems import Problems
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, History, natural_order, shows_baseline
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, History, Problems, natural_order, shows_baseline
 from spillover.history.rounds import AskOrder, Calendar, calendar
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray

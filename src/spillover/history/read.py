@@ -15,8 +15,7 @@ from spillover.history.files import MEANINGS, NEEDED, OpenTable, open_table
 from spillover.history.find_columns import find_reading
 from spillover.history.frame import Style, read_frame, table_of
 from spillover.history.plain_form import Progress, plain_places, read_plain
-from spillover.history.problems import HistoryError
-from spillover.history.record import History
+from spillover.history.record import History, HistoryError
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")

@@ -9,7 +9,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.learner_input import Details

@@ -15,7 +15,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidate_search,
     candidates,
     confounding,
-    decided,
     detection,
     discounted_rounds,
     discounts,

@@ -7,8 +7,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import check_constraints
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import best_set, check_effort, check_feasible, searched_set
+from spillover.constraints.search import EFFORT, best_set, check_effort, check_feasible, searched_set
 from spillover.contracts import Policy, as_policy, require_explains
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng

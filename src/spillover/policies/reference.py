@@ -1,58 +1,99 @@
 """Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, Policy, ScoredWorld, methods_of, unchanged
+from spillover import validate
+from spillover.contracts import ROUND, ScoredWorld, methods_of, unchanged
+from spillover.core import CorePolicy, Lesson, Turn, inner
 from spillover.foresight import ForeseeableWorld, best_of_each
-from spillover.policies.decided_rounds import CountState, next_rounds, play_decided
+from spillover.kernels.drawing import philox, to_unit
 from spillover.policies.explanations import graph_free_explanation
-from spillover.rng import Purpose, Rng
+from spillover.rng import Rng
 from spillover.types import (
     Array,
     Batch,
     BoolArray,
     Choice,
+    Constant,
     Explanation,
     Feedback,
     IntArray,
     Problem,
+    Round,
+    Rounds,
+    State,
     Stretch,
 )
 
-FEW_ARMS = 128  # whose ranks are counted faster than arms are sorted
+BLOCK = 4  # numbers that are drawn together
+EVERYTHING = (-np.inf, np.inf)  # the range of rewards
 
 
-class Counting(Policy):
-    """Base of the reference points, which keep track of the rounds and learn nothing else."""
+class CountState(NamedTuple):
+    """The number of rounds played."""
 
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): all numbers
+
+
+class BestSets(NamedTuple):
+    """The best sets of the rounds that the next decisions may need; none in between."""
+
+    first: Round  # (*batch,): the first of these rounds
+    sets: BoolArray  # (*batch, rounds, n)
+
+
+class OracleState(NamedTuple):
+    """The number of rounds played, and the latest ones of which something was reported."""
+
+    rounds: Rounds  # (*batch,)
+    latest: Round  # (*batch, n) of each arm: 0 while nothing has arrived
+    best: BestSets
+    n_arms: Constant[IntArray]  # (*batch,)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): all numbers
+
+
+class Counting(CorePolicy):
+    """Base of the reference points, which learn nothing from what outcomes are."""
+
+    compiled = True
+    allocates = False
     explains = True
     needs_rewards = False
     needs_outcomes = False
     accepts_missing = True
 
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CountState:
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
         validate.problem(problem)
-        zero = np.zeros(batch, np.int64)
-        shape = np.broadcast_to(np.array([problem.n_arms, problem.budget]), (*batch, 2)).copy()
-        return CountState(zero, zero.copy(), shape)
+        return CountState(
+            rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=validate.spread("reward_range", EVERYTHING, (*batch, 2)),
+        )
 
-    def played(self, state: CountState, x: BoolArray) -> CountState:
-        validate.decision("x", x, (*state.rounds.shape, int(state.shape.flat[0])))
-        return state._replace(rounds=state.rounds + 1)
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        shape = (*state.rounds.shape, int(state.n_arms.flat[0]))
+        feedback = validate.partial_feedback(feedback, shape, np.array(EVERYTHING), state.rounds)
+        nothing = np.zeros(shape)
+        return super().learn(state, feedback._replace(z=nothing, y=nothing), rng)
 
-    def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:
-        shape = (*state.rounds.shape, int(state.shape.flat[0]))
-        feedback = validate.partial_feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
-        played_at = np.where(feedback.arrived, state.rounds - feedback.age, 0)
-        return state._replace(latest=np.maximum(state.latest, played_at))
+    @property
+    def runs_compiled(self) -> bool:
+        return unchanged(self, COUNTING)
 
-    def signals(self, state: CountState) -> dict[str, Any]:
+    def signals(self, state: State) -> dict[str, Any]:
         """It learns nothing, so there is nothing to check."""
         return {"learns": False}
+
+
+COUNTING = methods_of(Counting, ROUND)
 
 
 def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
@@ -63,22 +104,26 @@ def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
     return np.take_along_axis(best, which.reshape(rounds.shape)[..., None], axis=-2)
 
 
-def random_order(state: CountState, rng: Rng) -> IntArray:
-    """A uniformly random rank, from 0, for each arm."""
-    return rng.permutation(int(state.shape.flat[0]))
-
-
-def random_set(state: CountState, rng: Rng) -> BoolArray:
-    """A uniformly random set of exactly `budget` arms: those with the first ranks."""
-    n, budget = state.shape.flat[:2].tolist()
-    if n <= FEW_ARMS:
-        return np.asarray(kernels.random_set(*rng.address(), budget, np.empty(n)))
-    return np.asarray(random_order(state, rng) < budget)
+@inner
+def fill_random_set(turn: Turn, budget: int, x: Any) -> None:
+    """A uniformly random set of `budget` arms: the ranks of the first so many random numbers, one for each arm."""
+    drawn, n = turn.lines[0], x.shape[0]
+    for start in range(0, n, BLOCK):
+        words = philox(np.uint64(start), turn.call, turn.round, turn.purpose, turn.key[0], turn.key[1])
+        for i in range(start, min(start + BLOCK, n)):
+            drawn[i] = to_unit(words[i - start])
+            x[i] = False
+    for j in range(budget):
+        rank = 0
+        for i in range(n):
+            rank += (drawn[i] < drawn[j]) | ((drawn[i] == drawn[j]) & (i < j))
+        x[rank] = True
 
 
 def random_explanation(state: CountState, rng: Rng) -> Explanation:
     """An explanation without estimates: the score is the random rank of an arm, 1 for the first, 1 / n for the last."""
-    place = np.broadcast_to(random_order(state, rng), (*state.rounds.shape, int(state.shape.flat[0])))
+    n = int(state.n_arms.flat[0])
+    place = np.broadcast_to(rng.permutation(n), (*state.rounds.shape, n))
     return graph_free_explanation(
         mean=np.full(place.shape, np.nan),
         count=np.zeros(place.shape),
@@ -99,28 +144,64 @@ class Uniform(Counting):
     quantity = "rank in a random order"
     scores_have_units = False
 
-    def select(self, state: CountState, rng: Rng) -> Choice:
-        return Choice(random_set(state, rng))
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        fill_random_set(turn, s.budget, x)
 
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
-        return form if unchanged(self, UNIFORM) else None
-
-    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        x = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)))
-        return play_decided(x, state, stretch, rng)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        pass
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The scores are random ranks."""
         return random_explanation(state, rng)
 
 
-UNIFORM = methods_of(Uniform, ROUND)
+@dataclass(frozen=True, kw_only=True)
+class BestOfRounds(Counting):
+    """Base of the oracles, which play the best set of a round; before decisions the world is asked for the sets."""
+
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
+
+    needs_world = True
+
+    def with_world(self, world: ScoredWorld) -> "BestOfRounds":
+        return replace(self, world=world)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> OracleState:
+        counts, n = super().init(problem, rng, batch), problem.n_arms
+        nothing = BestSets(np.zeros(batch, np.int64), np.zeros((*batch, 0, n), np.bool_))
+        return OracleState(latest=np.zeros((*batch, n), np.int64), best=nothing, **counts._asdict())
+
+    def oldest(self, state: OracleState) -> IntArray:
+        """The round whose best set the next decision is, (*batch,): at least this one is that of later decisions."""
+        raise NotImplementedError
+
+    def with_sets(self, state: OracleState, rounds: IntArray) -> OracleState:
+        """The state with the best sets of these rounds, (*batch, rounds)."""
+        sets = best_sets(require_world(self.world, self), rounds)
+        return state._replace(best=BestSets(rounds[..., 0].copy(), np.ascontiguousarray(sets)))
+
+    def select(self, state: OracleState, rng: Rng) -> Choice:
+        return super().select(self.with_sets(state, self.oldest(state)[..., None]), rng)
+
+    @property
+    def runs_compiled(self) -> bool:
+        return unchanged(self, AS_COMPILED)
+
+    def play_stretch(self, state: OracleState, stretch: Stretch, rng: Rng) -> OracleState | None:
+        first, last = int(self.oldest(state).min()), int(state.rounds.flat[0]) + len(stretch.recorded)
+        rounds = np.broadcast_to(np.arange(first, last + 1), (*state.rounds.shape, last + 1 - first))
+        played: OracleState | None = super().play_stretch(self.with_sets(state, rounds), stretch, rng)
+        return played and played._replace(best=state.best)
+
+    def compact(self, state: OracleState) -> None:
+        return None
+
+
+AS_COMPILED = methods_of(BestOfRounds, ROUND)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oracle(Counting):
+class Oracle(BestOfRounds):
     """Plays the best set of every round: the policy that regret is measured against.
 
     >>> import spillover as sp
@@ -129,39 +210,25 @@ class Oracle(Counting):
     array([0., 0.])
     """
 
-    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
+    def oldest(self, state: OracleState) -> IntArray:
+        return np.asarray(state.rounds + 1)
 
-    needs_world = True
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        best = s.best.sets[s.rounds + 1 - s.best.first]
+        for i in range(x.shape[0]):
+            x[i] = best[i]
 
-    def with_world(self, world: ScoredWorld) -> Policy:
-        return replace(self, world=world)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        pass
 
-    def select(self, state: CountState, rng: Rng) -> Choice:
-        t = int(state.rounds.flat[0]) + 1
-        best = require_world(self.world, self).best(t)
-        return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
-        return form if unchanged(self, ORACLE) else None
-
-    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        world = require_world(self.world, self)
-        rounds = np.broadcast_to(next_rounds(state, stretch), (*state.rounds.shape, len(stretch.recorded)))
-        return play_decided(best_sets(world, rounds), state, stretch, rng)
-
-    def explain(self, state: CountState, rng: Rng) -> Explanation:
+    def explain(self, state: OracleState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""
         return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
 
 
-ORACLE = methods_of(Oracle, ROUND)
-
-
-def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:
+def true_explanation(world: ScoredWorld, t: int, state: OracleState) -> Explanation:
     """The true values of round t, from the world's expected payoffs, weights and edges."""
-    n = int(state.shape.flat[0])
+    n = int(state.n_arms.flat[0])
     shape = (*state.rounds.shape, n)
     weights = np.broadcast_to(world.weights(t), shape)
     adjacency = np.broadcast_to(world.adjacency(t), (*shape, n)).copy()

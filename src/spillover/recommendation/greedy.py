@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from spillover.constraints import Constraint
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import searched_set
+from spillover.constraints.search import EFFORT, searched_set
 from spillover.types import BoolArray, Explanation
 
 ABOVE_NOTHING = 1e-3  # of the range of effects: what the worst of relative effects counts more than choosing nothing

@@ -11,8 +11,8 @@ from spillover.assessment.findings import FINE, NOTE, WARNING
 from spillover.formatting import count_of, join_lines, printable
 from spillover.history import History
 from spillover.history.read import name_of
-from spillover.recommendation.data_table import SHOWN, data_lines
 from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.text import SHOWN, data_lines
 
 LISTED_COLUMNS = 60
 LONGEST_OPTION = 1_000  # characters that are worth pasting

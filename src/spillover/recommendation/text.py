@@ -5,16 +5,225 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from spillover.assessment import Assessment
 from spillover.constraints.search import best_set
-from spillover.formatting import count_of, decimals_for, join_lines, join_names, printable, round_to, short_number
-from spillover.reasons import ArmReason
+from spillover.formatting import (
+    Interval,
+    count_of,
+    decimals_for,
+    format_estimate,
+    join_lines,
+    join_names,
+    printable,
+    round_to,
+    short_number,
+)
+from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
-from spillover.reasons.render import format_number, is_visible, reason_lines, shown_interval
-from spillover.recommendation.arm_lines import arm_sentence
-from spillover.recommendation.arm_table import arm_table, estimated, has_bonus
-from spillover.recommendation.data_table import data_lines
-from spillover.recommendation.result import Recommendation
+from spillover.reasons.paths import has_effects, reached
+from spillover.reasons.render import align_columns, format_number, format_part, is_visible, reason_lines, shown_interval
+from spillover.recommendation.result import ArmAnswer, Recommendation
+from spillover.types import Array
 from spillover.validate import quoted
+
+SHOWN = 16  # arms
+NOTHING = "-"
+EXACT = 1e-9  # a standard error of this share of the number is rounding
+
+
+def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool) -> list[str]:
+    """One line for each arm, in the given order."""
+    own = "its outcome with it" if per_arm else "outcome with it"
+    titles = ["arm", "", "chosen", own, "without", "difference", "others' difference", "least squares"]
+    rows = [titles, *(row_of(assessment, j, per_arm) for j in order[:SHOWN])]
+    if not per_arm or len(assessment.arms) == 1:
+        rows = [[*row[:6], row[7]] for row in rows]
+    lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
+    if len(order) > SHOWN:
+        lines.append(f"... and {len(order) - SHOWN} more arms")
+    meaning = "Least squares: the effect on all outcomes together, by a regression on all choices and the context"
+    compared = ", compared with the average arm" if assessment.groups.budget is not None else ""
+    return [line.rstrip() for line in [*lines, f"{meaning}{compared}."]]
+
+
+def row_of(assessment: Assessment, j: int, per_arm: bool) -> list[str]:
+    """The cells of one arm."""
+    averages, reduced = assessment.averages[j], assessment.reduced
+    own, rest = averages.own if per_arm else averages.total, averages.rest
+    return [
+        assessment.arms[j],
+        "",
+        f"{averages.times:,}",
+        short_number(own.chosen),
+        short_number(own.others),
+        with_error(own.difference, own.error),
+        with_error(rest.difference, rest.error),
+        with_error(float(reduced.total[j]), float(reduced.total_error[j])),
+    ]
+
+
+def with_error(value: float, error: float) -> str:
+    """A difference and two standard errors, rounded to what they support.
+
+    >>> with_error(0.4687, 0.02), with_error(12.0, np.nan)
+    ('0.47 ± 0.04', '12.0')
+    """
+    if not np.isfinite(value):
+        return NOTHING
+    if not np.isfinite(error) or error <= EXACT * abs(value) or value == 0:
+        return short_number(value)
+    decimals = decimals_for(2 * error)
+    return f"{round_to(value, decimals)} ± {round_to(2 * error, decimals)}"
+
+
+MOSTLY = 0.5  # share of the spill-over from which on one arm gets most of it
+EXACTLY = 1e-3  # of the width of the interval of a part
+MATERIAL = 0.05  # share of the total effect from which on possible spill-over is mentioned
+SMALL = 0.01  # share of the spill-over that is not worth a word
+
+
+def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
+    """Why this arm, in one line."""
+    reasons = answer.reasons
+    if reasons.planned:
+        return f"{reasons.plan}{'' if arm.known else '; no outcome of it yet'}"
+    if not arm.known:
+        return why_without_data(answer, arm)
+    score = answer.sign * arm.score
+    parts = [f"{format_part(answer.sign * arm.direct, score)} {'by itself' if answer.per_arm else 'expected'}"]
+    if is_visible(arm.spilled_over, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.spilled_over, score)} spill-over{main_target(reasons, arm)}")
+    if is_visible(arm.exploration, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.exploration, score)} exploration bonus")
+    return f"{format_number(score)}: {', '.join(parts)}"
+
+
+def cancels(arm: ArmAnswer) -> bool:
+    """Whether the parts of an effect cancel exactly, as in outcomes that add up to the same number."""
+    if arm.total_interval is None or arm.effect_interval is None:
+        return False
+    total, own = (interval[1] - interval[0] for interval in (arm.total_interval, arm.effect_interval))
+    return total < EXACTLY * own
+
+
+def worth_a_word(arm: ArmAnswer) -> bool:
+    """Whether there may be spill-over: an interval around 0 that is small next to the total effect says no."""
+    assert arm.spill_over_interval is not None
+    low, high = arm.spill_over_interval
+    return low * high > 0 or max(-low, high) > MATERIAL * abs(arm.total)
+
+
+def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
+    """Why an arm is chosen that the policy has no data on."""
+    history = answer.history
+    if not history.observed[arm.position]:
+        return "tried, but no outcome has arrived yet" if history.x[:, arm.position].any() else "not tried yet"
+    codes = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
+    if "arms-forgotten" in codes:
+        return "the policy has forgotten its outcomes"
+    return "in a set that has not been tried yet" if "arms-unknown" in codes else "drawn at random"
+
+
+def main_target(reasons: Reasons, arm: ArmReason) -> str:
+    """Which arm gets most of the spill-over along all paths, where the graph is known."""
+    if not has_effects(reasons.adjacency):
+        return ""
+    gets = reached_by(reasons, arm)
+    total = float(np.abs(gets).sum()) + abs(arm.ways.unknown)
+    others = np.where(np.arange(len(gets)) == arm.position, 0.0, gets * np.sign(arm.spilled_over))
+    most = int(np.argmax(others))
+    if others[most] <= 0:
+        return ""
+    target, share = quoted(reasons.names[most]), others[most] / total
+    if share > 1 - SMALL:
+        return f" to {target}"
+    return f", mostly to {target}" if share >= MOSTLY else f" to {target} and others"
+
+
+def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
+    """What every arm gets from this one along all paths; for the arm itself, only what comes back to it."""
+    direct = np.zeros(len(reasons.arms))
+    direct[arm.position] = arm.direct
+    return reached(reasons.adjacency, direct) - direct
+
+
+WIDTH = 80  # of a terminal
+TITLES = ("", "effect", "by itself", "spill-over", "bonus")
+
+
+def estimated(answer: Recommendation) -> list[ArmReason]:
+    """The chosen arms whose effect has an interval."""
+    planned = answer.reasons.planned
+    return [arm for arm in answer.chosen if arm.known and arm.total_interval is not None and not planned]
+
+
+def has_bonus(answer: Recommendation) -> bool:
+    """Whether the table has exploration bonuses."""
+    return any(cells(answer, arm)[-1] for arm in estimated(answer))
+
+
+def arm_table(answer: Recommendation) -> list[str]:
+    """A line for each arm whose effect has an interval, below a line of titles; columns without content are left out.
+
+    Where most of the spill-over goes is said only if that is not too wide for a terminal.
+    """
+    arms = estimated(answer)
+    if not arms:
+        return []
+    lines = aligned([TITLES, *(cells(answer, arm) for arm in arms)])
+    if max(map(len, lines)) > WIDTH:
+        lines = aligned([TITLES, *(cells(answer, arm, targets=False) for arm in arms)])
+    return lines
+
+
+def cells(answer: Recommendation, arm: ArmReason, *, targets: bool = True) -> tuple[str, ...]:
+    """Name, effect with interval, its two parts, and the exploration bonus."""
+    found = next(each for each in answer.arms if each.arm == arm.arm)
+    assert found.total_interval is not None
+    total = "0" if cancels(found) else format_estimate(found.total, found.total_interval)
+    spilled = spill_over(answer, found)
+    if spilled and targets and is_certain(found.spill_over_interval):
+        spilled += main_target(answer.reasons, arm)
+    return (arm.arm, total, by_itself(answer, found), spilled, bonus(answer, arm, found))
+
+
+def by_itself(answer: Recommendation, found: ArmAnswer) -> str:
+    """The effect on the arm's own outcome, where there is one for each arm."""
+    return estimate(found.effect, found.effect_interval) if answer.per_arm else ""
+
+
+def spill_over(answer: Recommendation, found: ArmAnswer) -> str:
+    """The effect on the outcomes of other arms, where there may be one."""
+    several = answer.per_arm and len(answer.reasons.arms) > 1
+    if not several or found.spill_over_interval is None or not worth_a_word(found):
+        return ""
+    return estimate(found.spill_over, found.spill_over_interval)
+
+
+def bonus(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
+    """The exploration bonus, with the digits that the interval of the effect supports."""
+    text = estimate(answer.sign * arm.exploration, shown_interval(arm) or found.total_interval)
+    return "" if float(text.replace(",", "")) == 0 else text
+
+
+def estimate(value: float, interval: Interval | None) -> str:
+    """A number with the digits that its interval supports."""
+    return "" if interval is None else round_to(value, decimals_for((interval[1] - interval[0]) / 2))
+
+
+def is_certain(interval: Interval | None) -> bool:
+    """Whether the sign of an effect is known."""
+    return interval is not None and interval[0] * interval[1] > 0
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns of equal width, without the columns that are empty below their titles."""
+    used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
+    titles, *others = [[printable(row[k]) for k in used] for row in rows]
+    shown = [titles, *([cell or NOTHING for cell in row] for row in others)]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(used))]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
+
 
 LISTED_ARMS = 5  # in a line
 LISTED_CONTEXT = 6

@@ -8,8 +8,9 @@ import numpy as np
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.reasons import reasons
+from spillover.recommendation.choose import learned
 from spillover.recommendation.decide import changes_seen
-from spillover.recommendation.question import Question, learned
+from spillover.recommendation.question import Question
 from spillover.service.one_thread import one_thread
 
 POINTS = 40
@@ -27,7 +28,7 @@ def course_of(history: History, question: Question, points: int = POINTS) -> dic
     arms: dict[str, list[dict[str, Any]]] = {arm: [] for arm in history.arms}
     with one_thread():
         for stop in stops:
-            found = learned(first_rounds(history, stop), question, checkpoints)
+            found = learned(first_rounds(history, stop), question, checkpoints=checkpoints)
             changes.append(changes_seen(found.learner))
             parts = reasons(found.learner.explain(), arms=history.arms, budget=found.budget, paths=0, swaps=0)
             for arm in parts.arms:

@@ -13,10 +13,9 @@ import numpy as np
 from spillover.constraints import Unavailable
 from spillover.history import History
 from spillover.reasons.decision import known_means, split_scores
-from spillover.recommendation.choose import Chosen
-from spillover.recommendation.decide import changes_seen
-from spillover.recommendation.json_types import to_json_types
-from spillover.recommendation.question import Question, answer, chosen, learned
+from spillover.recommendation.choose import Chosen, chosen, learned
+from spillover.recommendation.decide import answer, changes_seen
+from spillover.recommendation.question import Question, to_json_types
 from spillover.service.canonical import canonical_json, digest
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued

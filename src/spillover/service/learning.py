@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from spillover.history import History
 from spillover.history.replay import Checkpoints
-from spillover.recommendation.choose import Learned
-from spillover.recommendation.question import Question, learned
+from spillover.recommendation.choose import Learned, learned
+from spillover.recommendation.question import Question
 from spillover.service.histories import history_of, plain_history
 from spillover.service.ledger import Ledger
 from spillover.service.one_thread import one_thread
@@ -87,7 +87,7 @@ class Learning:
         self.checkpoints.forget(material.first_changed)
         with one_thread():
             way = self.checkpoints if self.keeps_checkpoints else None
-            found = learned(material.history, material.question, way)
+            found = learned(material.history, material.question, checkpoints=way)
             explanation = found.learner.outline()
         self.prepared = Prepared(
             version=material.version, history=material.history, learned=found, explanation=explanation

@@ -47,7 +47,7 @@ class PairedComparison(Shown):
     (['NDCSEM', 'Uniform'], 'NDCSEM')
     """
 
-    view = "spillover.views.simulations:ComparisonView"
+    view = "spillover.views:ComparisonView"
 
     runs: Mapping[str, Run]  # by the name of the policy, in the order given
     baseline: str | None = None  # what the others are compared with; None: the best of them
