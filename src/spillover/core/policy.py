@@ -116,7 +116,7 @@ class CorePolicy(Policy):
         shape = (*use.batch, use.n)
         given = Feedback(*feedback)  # checked again, whoever says that it was
         checks = shape, state.reward_range, state.rounds
-        if self.accepts_missing and (given.fresh is not None or given.complete is not None or not is_whole(given)):
+        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
             feedback = validate.partial_feedback(given, *checks)
             arrival = use.flat(arrival_of(feedback, state.rounds), (use.n,))
         else:
@@ -136,12 +136,15 @@ class CorePolicy(Policy):
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        if self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
+        return super().catch_up(state, rounds, first, rng)
+
+    def takes_history(self, state: State, rounds: Feedback) -> bool:
+        """Whether rounds of a history can be learned in one call: those of one learner, whole and without context."""
         own_memo = self.memos > 0 and not self.reuses_memo
-        other = rounds.context is not None or rounds.dose is not None or own_memo or not unchanged(self, LEARNING)
-        in_parts = rounds.fresh is not None or rounds.complete is not None or not is_whole(rounds)
-        if state.rounds.ndim or other or in_parts:
-            return Policy.catch_up(self, state, rounds, first, rng)
-        return self.learn_history(state, rounds, rng)
+        others = rounds.context, rounds.dose, rounds.fresh, rounds.complete
+        return not (state.rounds.ndim or own_memo or any(part is not None for part in others)) and is_whole(rounds)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
