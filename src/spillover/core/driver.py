@@ -13,15 +13,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from spillover.core.compiled import INNER, compiled_part, entry
+from spillover.core.compiled import INNER, compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post
-from spillover.kernels.outcomes import fill_outcome
-from spillover.kernels.world import FINE, fault_of, is_fine
+from spillover.kernels.outcomes import ALL, fill_outcome, hide
+from spillover.kernels.world import FINE, fault_of, is_fine, is_known
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
 FIRST_CALL: Final = np.uint64(0)
+OBSERVED: Final = 2  # position in `Scene.law`
 
 
 class Turn(NamedTuple):
@@ -54,6 +55,34 @@ class Lesson(NamedTuple):
     y: Any  # (n,): outcomes of all arms
     round: Any  # in which it was played
     memo: Any  # (m, n): what `remember` noted down when it was decided
+    # for policies that use context, accept doses or missing outcomes; None for others
+    context: Any = None  # (k,): of that round
+    dose: Any = None  # (n,): amounts of the chosen arms; 1 for the others
+    fresh: Any = None  # (n,): the outcomes that are new; others were learned before
+    complete: Any = None  # whether what is missing is not waited for
+    closed: Any = None  # whether what is missing will never arrive, as far as is known
+
+
+class Details(NamedTuple):
+    """What else is known of the rounds of some learners; see `Lesson`."""
+
+    context: Any  # (learners, k)
+    dose: Any  # (learners, n)
+    fresh: Any  # (learners, n)
+    complete: Any  # (learners,)
+    closed: Any  # (learners,)
+
+
+@inner
+def without_details(k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, details: Any) -> Lesson:
+    """The k-th of some outcomes."""
+    return Lesson(x, z, y, played, memo, None, None, None, None, None)
+
+
+@inner
+def with_details(k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, details: Any) -> Lesson:
+    context, dose, fresh, complete, closed = details
+    return Lesson(x, z, y, played, memo, context[k], dose[k], fresh[k], complete[k], closed[k])
 
 
 class Functions(NamedTuple):
@@ -72,6 +101,8 @@ class Functions(NamedTuple):
     fill_index: Callable[..., None] | None = None
     prepare: Callable[..., Any] | None = None
     show: Callable[..., None] | None = None
+    settle: Callable[..., None] | None = None
+    note_context: Callable[..., None] | None = None
 
 
 ARGUMENTS = {  # of the functions above, by the names that policies have for them
@@ -83,6 +114,8 @@ ARGUMENTS = {  # of the functions above, by the names that policies have for the
     "index": "self, s, turn, found",
     "prepare": "self, s",
     "show": "self, s, adjacency",
+    "settle": "self, s, turn",
+    "note_context": "self, s, context",
 }
 
 
@@ -103,7 +136,7 @@ class Drivers(NamedTuple):
     decide: Any
     play: Any
     learn: Any
-    solve: Any
+    settle: Any
     index: Any
     take_history: Any
     play_rounds: Any  # None for functions that Python runs
@@ -112,12 +145,15 @@ class Drivers(NamedTuple):
 class Scene(NamedTuple):
     """What a stretch of rounds brings, for each world."""
 
-    law: Any  # (worlds, 2): how rewards are drawn; whether anything is added to y
+    law: Any  # (worlds, 3): how rewards are drawn; whether anything is added to y; what is observed of outcomes
     concentration: Any  # (worlds,)
     columns: Any  # (worlds, n, n): columns[j]: what a reward of arm j adds to all outcomes
     rewards: Any  # (worlds, rounds or 1, n)
     noise: Any  # (worlds, rounds or 0, n)
     baseline: Any  # (worlds, rounds or 0, n)
+    context: Any  # (worlds, rounds, k)
+    ones: Any  # (worlds, n): the doses
+    fresh: Any  # (worlds, n): all outcomes are
 
 
 class Rings(NamedTuple):
@@ -130,6 +166,7 @@ class Rings(NamedTuple):
     last: Any
     following: Any
     memo: Any
+    context: Any
     delays: Any
     slowest: Any
     silent: Any
@@ -148,6 +185,7 @@ def as_it_is(function: Any) -> Any:
 def drivers(
     functions: Functions,
     allocates: bool,
+    detailed: bool,
     own: Fields,
     state: Fields,
     scene: Fields | None = None,
@@ -155,7 +193,7 @@ def drivers(
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
+    allocates: whether the functions make arrays. detailed: whether they are told more of a round. scene, rings: of the rounds to be simulated, if there are any.
     """
     check_arguments(functions)
     made = [
@@ -164,20 +202,28 @@ def drivers(
     ]
     openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
-    return written_once(made, *openers, entry, apart, scene, rings)
+    return written_once(made, *openers, entry, apart, detailed, scene, rings)
 
 
 @lru_cache(maxsize=256)
-def plain_drivers(functions: Functions) -> Drivers:
+def plain_drivers(functions: Functions, detailed: bool) -> Drivers:
     """Make the drivers of functions that Python runs."""
     check_arguments(functions)
-    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, detailed, None, None)
 
 
 def written_once(
-    parts: list[Any], open_own: Any, open_state: Any, made: Any, one_by_one: Any, scene: Any, rings: Any
+    parts: list[Any],
+    open_own: Any,
+    open_state: Any,
+    made: Any,
+    one_by_one: Any,
+    detailed: bool,
+    scene: Any,
+    rings: Any,
 ) -> Drivers:
-    decide, learn, play, solve, remember, index, prepare, show = parts
+    decide, learn, play, solve, remember, index, prepare, show, settle, note_context = parts
+    lesson_of = with_details if detailed else without_details
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
@@ -195,21 +241,21 @@ def written_once(
             s.rounds += 1
             play(open_own(hyper, k), s, x[k])
 
-    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, solving):
+    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, details, solving):
         """Learn the outcomes that have arrived; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
                 turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
-                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                learn(p, s, lesson_of(k, x[k], z[k], y[k], played[k], memo[k], details), turn)
                 if solving:
                     solve(p, s, turn)
 
-    def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
-        """Derive what decisions need."""
+    def settle_each(hyper, states, keys, call, rounds, purpose, lines, best):
+        """Derive what decisions need at the end of a history."""
         for k in range(keys.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
-            solve(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
+            settle(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
 
     def index_each(hyper, states, keys, call, rounds, purpose, lines, best, found):
         """Fill in the index of each arm."""
@@ -217,18 +263,20 @@ def written_once(
             p, s = open_own(hyper, k), open_state(states, k)
             index(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), found[k])
 
-    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
+    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo, details):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
         room = prepare(p, s)
         for r in range(x.shape[0]):
+            lesson = lesson_of(r, x[r], z[r], y[r], s.rounds + 1, memo, details)
+            note_context(p, s, lesson.context)
             s.rounds += 1
             play(p, s, x[r])
             if arrived[r]:
                 turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo), turn)
+                learn(p, s, lesson, turn)
 
-    steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
+    steps = [made(each) for each in (decide_each, play_each, learn_each, settle_each, index_each, take_history)]
     if scene is None:
         return Drivers._make([*steps, None])
     open_scene, open_rings = row_opener(scene), row_opener(rings)
@@ -238,7 +286,8 @@ def written_once(
         first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
         delays, slowest, silent, mask = f.delays, f.slowest, f.silent, f.first.shape[0] - 1
         law, concentration, columns = w.law, w.concentration, w.columns
-        rewards, noise, baseline = w.rewards, w.noise, w.baseline
+        rewards, noise, baseline, context, contexts = w.rewards, w.noise, w.baseline, w.context, f.context
+        low, high, observed, ones, fresh = s.reward_range[0], s.reward_range[1], w.law[OBSERVED], w.ones, w.fresh
         for r in range(delays.shape[0]):
             t = s.rounds + 1
             slot = t & mask
@@ -247,6 +296,9 @@ def written_once(
                 x[i] = False
                 for line in range(memos.shape[1]):
                     memos[slot, line, i] = 0.0
+            for column in range(context.shape[1]):
+                contexts[slot, column] = context[r, column]
+            note_context(p, s, contexts[slot])
             now = Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room)
             decide(p, s, now, x)
             remember(p, s, now, memos[slot])
@@ -254,15 +306,17 @@ def written_once(
             play(p, s, x)
             fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
             post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
+            hide(observed, z, y)
             played = first[slot]
             first[slot] = 0
             while played != 0:
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
-                if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
+                if not (is_fine(x, z, y, low, high) if observed == ALL else is_known(y)):
                     return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
+                lesson = Lesson(x, z, y, played, memos[home], contexts[home], ones, fresh, True, False)
+                learn(p, s, lesson, turn)
                 solve(p, s, turn)
                 played = following[home]
             if recorded[r] >= 0:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spillover import validate
-from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING
+from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
 from spillover.core.use import Use
 from spillover.kernels.world import FINE
 from spillover.rng import Purpose, Rng
@@ -34,6 +34,9 @@ class LiveCore:
         self.round = np.zeros(1, np.uint64)
         self.memo = np.zeros((1, policy.memos, use.n))
         self.whole = np.ones(1, np.bool_)
+        ones, none = np.ones((1, use.n)), np.zeros((1, 0))
+        details = Details(none, ones, ones > 0.0, self.whole, ~self.whole)
+        self.whole_rounds = details if policy.detailed else None
 
     def moved(self, leaf: Any, start: int) -> Any:
         """A copy of an array in the block."""
@@ -52,7 +55,8 @@ class LiveCore:
         self.use.drivers.play(*self.given, x.reshape(1, -1))
 
     def observe(self, context: Array) -> None:
-        """It ignores the context."""
+        if self.policy.uses_context:
+            self.state.context[...] = context
 
     def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
         if validate.faults_of(choice.x, z, y, reward_range, ARRIVED, np.array(played - round), played) != FINE:
@@ -62,12 +66,12 @@ class LiveCore:
         memo = self.memo if noted is None else noted[None]
         self.use.drivers.learn(
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, True),
+            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, self.whole_rounds, True),
         )
         return True
 
     def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
-        self.policy.update(self.state, feedback, rng.at(Purpose.LEARNING, round))
+        self.policy.learn_with(self.use, self.state, feedback, rng.at(Purpose.LEARNING, round), deriving=True)
 
     def mark(self) -> Any:
         """The present, for `back_to`."""

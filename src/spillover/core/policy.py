@@ -13,13 +13,14 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.driver import Details, Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.live import LiveCore
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use, in_one_piece
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
+from spillover.validate import OBSERVES
 
 KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
 MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
@@ -63,6 +64,7 @@ class CorePolicy(Policy):
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
     # derive(self, s, turn): derive what decisions need, after outcomes were learned
+    # settle(self, s, turn): the same at the end of a history, if it is not the same
     # remember(self, s, turn, memo): note down what `learn_outcome` will want to know of today, (memos, n), after
     #     `decide`, which may have left it in the room of the same turn
     # index(self, s, turn, found): the index of each arm, for explanations
@@ -70,6 +72,7 @@ class CorePolicy(Policy):
     # show(self, s, adjacency): fill in the estimated graph, (n, n), if the policy learns one
     note_play: ClassVar[Any] = None
     derive: ClassVar[Any] = None
+    settle: ClassVar[Any] = None
     remember: ClassVar[Any] = None
     index: ClassVar[Any] = None
     prepare: ClassVar[Any] = None
@@ -108,30 +111,77 @@ class CorePolicy(Policy):
         use.run("play", use.flat(given, (use.n,)))
         return state
 
+    def observe(self, state: State, context: Array) -> State:
+        if not self.uses_context:
+            return state
+        given = validate.numbers("context", context, "numbers")
+        return state._replace(context=np.broadcast_to(given, state.context.shape).copy())
+
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.solve(self.learn(state, feedback, rng))
+        if not unchanged(self, IN_TURN):
+            return self.solve(self.learn(state, feedback, rng))
+        self.learn_with(Use(self, state), state, feedback, rng, deriving=True)
+        return state
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        use = Use(self, state)
+        self.learn_with(Use(self, state), state, feedback, rng, deriving=False)
+        return state
+
+    def learn_with(self, use: Use, state: State, feedback: Feedback, rng: Rng, *, deriving: bool) -> None:
+        """Learn outcomes; deriving: and derive what decisions need."""
         shape = (*use.batch, use.n)
-        given = Feedback(*feedback)  # checked again, whoever says that it was
-        feedback = validate.feedback(given, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
+        feedback = self.checked(feedback, shape, state.reward_range, state.rounds)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived = use.flat(feedback.arrived, ())
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
-        return state
+        arrived, details = use.flat(feedback.arrived, ()), self.details_of(feedback, use, state)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, details, deriving)
+
+    def checked(self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any) -> Feedback:
+        """Feedback that is right, whoever says that it was checked."""
+        given = Feedback(*given)
+        if self.accepts_missing or self.accepts_doses:
+            return validate.partial_feedback(given, shape, reward_range, rounds)  # type: ignore[no-any-return]
+        return validate.feedback(given, shape, reward_range, rounds, rewards=self.needs_rewards)  # type: ignore[no-any-return]
+
+    @property
+    def detailed(self) -> bool:
+        """Whether it is told more of a round than its decision and outcome; see `Lesson`."""
+        return self.uses_context or self.accepts_doses or self.accepts_missing
+
+    def details_of(self, feedback: Feedback, use: Use, state: State) -> Details | None:
+        """What else feedback says of rounds, (*batch,) of them."""
+        if not self.detailed:
+            return None
+        x, count = feedback.x, feedback.arrived.size
+        columns = state.context.shape[-1] if self.uses_context else 0
+        context, dose = np.zeros((*x.shape[:-1], columns)), np.ones(x.shape)
+        if columns:
+            validate.require(feedback.context is not None, "context", None, f"{columns} numbers")
+            context = validate.numbers("context", feedback.context, "numbers")
+            wanted = (*x.shape[:-1], columns)
+            validate.require(context.shape == wanted, "shape of context", context.shape, f"{wanted}")
+            known = np.isfinite(context).all(axis=-1) | ~feedback.arrived
+            validate.require(bool(known.all()), "context", context, "finite numbers")
+        if feedback.dose is not None:
+            dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
+            good = bool((np.isfinite(dose) & (dose > 0.0)).all())
+            validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
+        fresh = np.ones(x.shape, np.bool_) if feedback.fresh is None else np.asarray(feedback.fresh, np.bool_)
+        told = feedback.complete is not None
+        complete = np.broadcast_to(np.asarray(feedback.complete if told else True, np.bool_), x.shape[:-1])
+        each = (context, dose, fresh, complete, complete & told)
+        return Details(*(in_one_piece(part).reshape(count, *part.shape[x.ndim - 1 :]) for part in each))
 
     def solve(self, state: State) -> State:
-        if self.derive is not None:
+        if self.functions.settle is not None:
             use = Use(self, state)
-            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
+            use.run("settle", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
-        if state.rounds.ndim or other:
+        in_parts = rounds.fresh is not None or rounds.complete is not None
+        if state.rounds.ndim or in_parts or self.memos or not unchanged(self, LEARNING):
             return super().catch_up(state, rounds, first, rng)
         return self.learn_history(state, rounds, rng)
 
@@ -139,20 +189,22 @@ class CorePolicy(Policy):
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
         use = Use(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
+        rounds = self.checked(rounds, rounds.x.shape, state.reward_range, now)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)))
+        details = self.details_of(rounds, use, state)
+        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)), details)
         return state
 
-    def indices(self, state: State, rng: Rng) -> Array:
-        """The index of each arm, (*batch, n)."""
+    def indices(self, state: State, rng: Rng, shape: tuple[int, ...] | None = None) -> Array:
+        """The index of each arm, (*batch, n), or what `index` fills in, (*batch, *shape)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
         use = Use(self, state)
-        found = np.zeros((use.count, use.n))
+        shape = (use.n,) if shape is None else shape
+        found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
-        return found.reshape(*use.batch, use.n)
+        return found.reshape(*use.batch, *shape)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
@@ -165,7 +217,7 @@ class CorePolicy(Policy):
         use = Use(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms)
+        made = drivers(self.functions, self.allocates, self.detailed, *forms)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -187,7 +239,8 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        return Functions(*given, kind.prepare, kind.show)
+        note_context = set_context if self.uses_context else None
+        return Functions(*given, kind.prepare, kind.show, kind.settle or kind.derive, note_context)
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
@@ -207,6 +260,13 @@ class CorePolicy(Policy):
 
 AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
+IN_TURN = methods_of(CorePolicy, ("learn", "solve"))
+
+
+def set_context(self: Any, s: Any, context: Any) -> None:
+    """The context of the coming round is known."""
+    for column in range(context.shape[0]):
+        s.context[column] = context[column]
 
 
 @lru_cache
@@ -259,20 +319,24 @@ def scene_of(stretch: Stretch) -> Scene:
     course = stretch.course
     n = course.total.shape[-1]
     added = course.noise.ndim > 1 or course.baseline.ndim > 1
-    columns = np.ascontiguousarray(np.swapaxes(course.total, -1, -2)).reshape(-1, n, n)
-    worlds, rounds = len(columns), len(stretch.recorded)
+    of_arms, columns = np.ascontiguousarray(np.swapaxes(course.total, -1, -2)), stretch.context.shape[-1]
+    of_arms = of_arms.reshape(-1, n, n)
+    worlds, rounds = len(of_arms), len(stretch.recorded)
 
-    def lines(part: Any, count: int) -> Any:
+    def lines(part: Any, count: int, numbers: int = n) -> Any:
         of_worlds = part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part
-        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, n)))
+        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, numbers)))
 
     return Scene(
-        np.broadcast_to(np.array([course.law, added]), (worlds, 2)),
+        np.broadcast_to(np.array([course.law, added, OBSERVES.index(stretch.observes)]), (worlds, 3)),
         np.broadcast_to(np.float64(course.concentration), (worlds,)),
-        columns,
+        of_arms,
         lines(course.rewards, course.rewards.shape[-2]),
         lines(course.noise, rounds) if added else np.zeros((worlds, 0, n)),
         lines(course.baseline, rounds) if added else np.zeros((worlds, 0, n)),
+        lines(stretch.context, rounds, columns) if columns else np.zeros((worlds, rounds, 0)),
+        np.ones((worlds, n)),
+        np.ones((worlds, n), np.bool_),
     )
 
 
@@ -280,7 +344,8 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
+    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0])
+    rings = (*rings, flight.memo, flight.context)
     delays = (np.ascontiguousarray(part) for part in late.of_rounds)
     flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])

@@ -8,7 +8,8 @@ import numpy as np
 
 from spillover import kernels
 from spillover.environments.surroundings import LARGEST_CAUSE
-from spillover.environments.world import SEMWorld, observed, reward_range
+from spillover.environments.world import SEMWorld, reward_range
+from spillover.foresight import observed
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, IntArray, Outcome, Problem
 

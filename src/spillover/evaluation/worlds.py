@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.contracts import AnyPolicy
-from spillover.environments.world import observed
+from spillover.foresight import observed
 from spillover.evaluation.log import Log
 from spillover.rng import Purpose, Rng
 from spillover.simulation import simulate

@@ -10,7 +10,6 @@ import numpy as np
 from spillover import validate
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
-from spillover.core.use import Use
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import graph_free_explanation
@@ -96,13 +95,6 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The index of each set, (sets,)."""
         fill_index(self, s, found)
 
-    def indices(self, state: SuperArmState, rng: Rng) -> Array:
-        """The index of each set, (*batch, sets)."""
-        use, shape = Use(self, state), state.averages.sums.shape
-        found = np.empty((use.count, shape[-1]))
-        use.run("index", *use.turn(rng), found)
-        return found.reshape(shape)
-
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         scores, chosen = turn.room
         fill_index(self, s, scores)
@@ -136,7 +128,7 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The estimates of an arm are those of the best set that contains it."""
         chosen = self.select(state, rng).x
         place = (state.members == chosen[..., None, :]).all(axis=-1).argmax(axis=-1)
-        index = self.indices(state, rng)
+        index = self.indices(state, rng, state.averages.sums.shape[-1:])
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
         count = counts_now(state.averages, state.rounds, self.discount)
