@@ -70,6 +70,9 @@ class Room(NamedTuple):
     squares: Any  # (hypotheses,)
     means: Any  # (hypotheses, n)
     spreads: Any  # (hypotheses, n)
+    idle: Any  # (n,)
+    signs: Any  # (n,)
+    levels: Any  # (n,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +158,9 @@ class PayoffRegression(CorePolicy):
 
     def prepare(self, s: Any) -> Any:
         hypotheses, d = s.mean.shape
-        lines = np.empty((2, d)), np.empty((2, hypotheses)), np.empty((2, hypotheses, s.n_arms))
-        return Room(lines[0][0], lines[0][1], lines[1][0], lines[1][1], lines[2][0], lines[2][1])
+        a, b = np.empty((2, d)), np.empty((2, hypotheses))
+        c, e = np.empty((2, hypotheses, s.n_arms)), np.empty((3, s.n_arms))
+        return Room(a[0], a[1], b[0], b[1], c[0], c[1], e[0], e[1], e[2])
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
@@ -356,16 +360,19 @@ def value_arms(s: Any, room: Any, ordered: Any, found: Any) -> None:
         second = (1.0 - idle) * second + idle * (prior * prior + s.prior_variance[i])
         found[EFFECT, i] = (1.0 - idle) * first + idle * prior
         found[DEVIATION, i] = math.sqrt(max(second - found[EFFECT, i] ** 2, 0.0))
-        found[INDEX, i] = idle
+        room.idle[i] = idle
     threshold, runner_up = rivals(found[EFFECT], s.budget, ordered)
+    missed, signs, levels = found[INDEX], room.signs, room.levels
     for i in range(n):
         inside = found[EFFECT, i] >= threshold and found[EFFECT, i] > 0.0
-        level = runner_up if inside else threshold
-        sign, idle = -1.0 if inside else 1.0, found[INDEX, i]
-        missed = idle * expected_excess(sign * s.prior_mean[i], math.sqrt(s.prior_variance[i]), sign * level)
-        for k in range(count):
-            if mass[k] >= LEAST:
-                share = mass[k] * mass[k] / squares
-                own = math.sqrt(variance * spreads[k, i])
-                missed += (1.0 - idle) * share * expected_excess(sign * means[k, i], own, sign * level)
-        found[INDEX, i] = found[EFFECT, i] + HORIZON * missed / (1.0 + s.in_flight[i]) ** 2
+        signs[i], levels[i] = (-1.0, runner_up) if inside else (1.0, threshold)
+        gap = signs[i] * (s.prior_mean[i] - levels[i])
+        missed[i] = room.idle[i] * expected_excess(gap, math.sqrt(s.prior_variance[i]))
+    for k in range(count):
+        if mass[k] >= LEAST:
+            share = mass[k] * mass[k] / squares  # squared: payoffs in flight will settle an improbable change anyway
+            for i in range(n):
+                gap, own = signs[i] * (means[k, i] - levels[i]), math.sqrt(variance * spreads[k, i])
+                missed[i] += (1.0 - room.idle[i]) * share * expected_excess(gap, own)
+    for i in range(n):
+        missed[i] = found[EFFECT, i] + HORIZON * missed[i] / (1.0 + s.in_flight[i]) ** 2
