@@ -25,6 +25,7 @@ from benchmarks import (
     shops,
     study,
     told,
+    walks,
 )
 
 BENCHMARKS = {
@@ -45,6 +46,7 @@ BENCHMARKS = {
     "engines": engines.main,
     "large-cluster": engines.large,
     "client-memory": engines.memory,
+    "walks": walks.main,
 }
 WITH_OPTIONS = {
     "beyond": beyond.main,

@@ -10,8 +10,7 @@ import numpy as np
 
 import spillover as sp
 from spillover.experiments import parse_experiment, run_experiment
-from spillover.figures.output import save_figure
-from spillover.figures.style import figure_legend, figure_of, hide_spines, new_panels, styles_for
+from spillover.figures.style import figure_legend, figure_of, hide_spines, new_panels, save_figure, styles_for
 
 FIGURE = Path(__file__).parent.parent / "docs" / "images" / "growth.png"
 SHORT = 0.5  # seconds; what takes less is measured twice

@@ -5,14 +5,14 @@ from weakref import WeakKeyDictionary
 import pytest
 from matplotlib.figure import Figure
 
-from spillover.figures import output
+from spillover.figures import style
 
 
 @pytest.fixture(scope="module")
 def quick_figures():
     """Each figure is drawn once, and coarsely, however often and in whatever format a page wants it."""
     drawn: WeakKeyDictionary[Figure, bytes] = WeakKeyDictionary()
-    whole = output.figure_bytes
+    whole = style.figure_bytes
 
     def figure_bytes(figure: Figure, ending: str = "png", *, dpi: int = 150) -> bytes:
         if figure not in drawn:
@@ -20,5 +20,5 @@ def quick_figures():
         return drawn[figure]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output, "figure_bytes", figure_bytes)
+        patch.setattr(style, "figure_bytes", figure_bytes)
         yield

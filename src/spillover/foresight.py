@@ -49,7 +49,7 @@ def drawn(course: Course, first: int, last: int, rng: Rng) -> Course:
 
 
 def observed(outcome: Outcome, observes: str) -> Outcome:
-    """What is seen of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
+    """The observed part of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
     if observes == "both":
         return outcome
     y = outcome.y

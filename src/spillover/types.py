@@ -79,6 +79,7 @@ class Problem(NamedTuple):
     observes: str = "both"  # "both": z and y; "overall": y only; "payoff": only the sum of y, in y[..., 0]
     context: int = 0  # number of context columns that are known before each decision
     baseline: bool = False  # whether outcomes may differ from 0 where nothing is chosen
+    structure: Any = None  # A where its entries are known, NaN where not, for policies that know the structure; (n, n)
 
     def __repr__(self) -> str:
         """What is not as usual, long arrays without their middle."""
@@ -104,7 +105,7 @@ class Problem(NamedTuple):
         return f"Problem({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
 
     def _repr_html_(self) -> str:
-        return str(view_of("spillover.views.simulations:ProblemView", self).html())
+        return str(view_of("spillover.views:ProblemView", self).html())
 
 
 class Choice(NamedTuple):

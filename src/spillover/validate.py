@@ -112,6 +112,11 @@ def problem(given: Any) -> None:
         weights = numbers("weights", given.weights, "numbers, one for each arm")
         good = weights.shape[-1:] == (given.n_arms,) and bool(np.isfinite(weights).all())
         require(good, "weights", given.weights, f"finite numbers, one for each of the {given.n_arms} arms")
+    if given.structure is not None:
+        structure = numbers("structure", given.structure, "numbers, (n, n)")
+        good = structure.shape[-2:] == (given.n_arms, given.n_arms) and not bool(np.isinf(structure).any())
+        accepted = f"finite numbers, or NaN for edges that are not known, of shape ({given.n_arms}, {given.n_arms})"
+        require(good, "structure", given.structure, accepted)
     require(given.observes in OBSERVES, "observes", given.observes, f"one of {', '.join(map(repr, OBSERVES))}")
     whole("context", given.context, 0)
     require(isinstance(given.baseline, bool | np.bool_), "baseline", given.baseline, "True or False")
@@ -308,7 +313,7 @@ def is_sound(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any)
 
 
 def faults_of(x: Any, z: Any, y: Any, reward_range: Any, arrived: Any, age: Any, rounds: Any) -> Any:
-    """What is wrong with each row of feedback, one of the codes of `FAULTS`; 0: nothing."""
+    """Find the fault of each row of feedback, one of the codes of `FAULTS`; 0: none."""
     outcome = (np.ascontiguousarray(part) for part in (x, z, y))  # of these several numbers are checked at once
     return kernels.feedback_fault(*outcome, reward_range, arrived, age, rounds)
 

@@ -9,8 +9,8 @@ import pytest
 from spillover.constraints import Costs
 from spillover.history.example import example_file
 from spillover.reasons import reasons
-from spillover.recommendation.arm_lines import main_target
-from spillover.recommendation.constraints_in_words import describe_constraints
+from spillover.recommendation.result import describe_constraints
+from spillover.recommendation.text import main_target
 from tests.cli.calls import call, refused
 from tests.reasons.examples import made_up
 

@@ -9,7 +9,11 @@ import pytest
 import scipy.sparse
 
 import spillover as sp
+from spillover.constraints import Costs, Exclusive
+from spillover.constraints.search import Infeasible
 from spillover.rng import Purpose, Rng
+from spillover.testing import check_environment
+from tests.reference.constraints_reference import feasible_sets
 
 CHAIN = pd.DataFrame(  # rain -> grass -> cow: columns are causes
     [[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.8, 0.0]],
@@ -150,12 +154,6 @@ NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (bad(adjacency=[[0, -0.5], [0, 0]]), r"(?s)adjacency = .*-0\.5.*: must be finite numbers >= 0"),
-        (bad(adjacency=[[0, np.nan], [0, 0]]), r"(?s)adjacency = .*nan.*: must be finite numbers >= 0"),
-        (bad(adjacency=[[0, np.inf], [0, 0]]), r"(?s)adjacency = .*inf.*: must be finite numbers >= 0"),
-        (bad(adjacency=[[0, 0.5], [0, 0.1]]), r"self-loops of adjacency = \['2'\]: must be none: a zero diagonal"),
-        (bad(adjacency=[[0, 0.5]]), r"shape of adjacency = \(1, 2\): must be \(n, n\)"),
-        (bad(adjacency=[]), r"shape of adjacency = \(0,\): must be \(n, n\)"),
         (
             bad(adjacency=NAMED.rename(index={"b": "c"})),
             r"labels of adjacency = .*'c'.*: must be the same arms in rows and columns, each once",
@@ -169,24 +167,9 @@ NAMED = pd.DataFrame([[0, 0.5], [0, 0]], index=["a", "b"], columns=["a", "b"])
             bad(adjacency=NAMED, gain=pd.Series({"a": 1.0})),
             r"labels of gain = \['a'\]: must be the arms \['a', 'b'\]",
         ),
-        (bad(means=[0.3]), r"shape of means = \(1,\): must be \(2,\) or \(1, 2\)"),
-        (bad(means=[[0.3, 0.6]] * 2), r"shape of means = \(2, 2\): must be \(2,\) or \(1, 2\)"),
-        (bad(means=[0.3, 0.6], changes=(5,)), r"shape of means = \(2,\): must be .*\(2, 2\): one row for each period"),
-        (bad(means=[0.3, 1.6]), r"means = .*1\.6.*: must be from 0 to 1"),
-        (bad(means=[0.3, np.nan]), "means = .*nan.*: must be from 0 to 1"),
-        (bad(gain=[1.0, 0.0]), r"gain = \[1\.0, 0\.0\]: must be 2 finite numbers > 0"),
-        (bad(gain=[1.0]), r"gain = \[1\.0\]: must be 2 finite numbers > 0"),
-        (bad(budget=0), "budget = 0: must be a whole number from 1 on"),
-        (bad(budget=3), "budget = 3: must be at most 2, the number of arms"),
-        (bad(horizon=0), "horizon = 0: must be a whole number from 1 on"),
-        (bad(changes=(0,)), r"changes = \(0,\): must be increasing rounds from 2 to the horizon, 5000"),
-        (bad(law="normal"), "law = 'normal': must be one of bernoulli, beta, pareto"),
-        (bad(noise=[0.1]), r"noise = \[0\.1\]: must be a single number"),
-        (bad(confounding=1e308), r"confounding = 1e\+308: must be .* at most 1e\+30 in size"),
-        (bad(noise=-0.1), r"noise = -0\.1: must be a finite number >= 0"),
     ],
 )
-def test_bad_arguments_are_named(make, message):
+def test_labels_that_do_not_fit_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -236,3 +219,61 @@ def test_a_sparse_adjacency_is_checked():
         sp.FixedSEM(adjacency=scipy.sparse.coo_array(([0.5], ([1], [1])), shape=(3, 3)), **SPARSE)
     with pytest.raises(ValueError, match="shape of adjacency"):
         sp.FixedSEM(adjacency=scipy.sparse.coo_array((3, 4)), **SPARSE)
+
+
+# --- Regret against the best feasible set ---------------------------------------------------------------------------
+
+
+CONSTRAINTS = (Exclusive([0, 1]), Costs([1, 2, 1, 2, 1], limit=3))
+FREE = sp.SyntheticSEM(n_arms=5, budget=3, horizon=30, changes=(10, 20))
+
+
+def test_the_best_set_is_the_best_feasible_one_in_every_period():
+    rng = sp.Rng(1, np.arange(4))
+    world = sp.environments.ConstrainedSEM(environment=FREE, constraints=CONSTRAINTS).draw(rng.at(Purpose.WORLD), (4,))
+    sets = np.array(feasible_sets(CONSTRAINTS, 5, 3))
+    for t in (1, 9, 10, 25):
+        values = world.expected(t, np.broadcast_to(sets[:, None], (len(sets), 4, 5)))
+        np.testing.assert_allclose(world.expected(t, world.best(t)), values.max(axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(world.matches(t, world.best(t)), world.best(t).sum(axis=-1))
+    assert world.best(5) is world.best(6)
+
+
+def test_a_constrained_oracle_has_no_regret_and_a_constrained_policy_some():
+    environment = sp.environments.ConstrainedSEM(environment=FREE, constraints=CONSTRAINTS)
+    best = sp.simulate(sp.policies.Oracle(), environment, replications=3)
+    assert (best.regret == 0).all()
+    assert (best.optimality_ratio == 1).all()
+    run = sp.simulate(sp.Constrained(policy=sp.NDCSEM(), constraints=CONSTRAINTS), environment, 2, replications=3)
+    assert (np.diff(run.regret) >= -1e-12).all()
+    assert run.final_regret.min() > 0
+
+
+def test_an_impossible_world_is_refused():
+    with pytest.raises(Infeasible):
+        sp.environments.ConstrainedSEM(
+            environment=FREE, constraints=(sp.constraints.Include([0, 1]), *CONSTRAINTS)
+        ).draw(sp.Rng(0))
+
+
+# --- One drawn world for every replication --------------------------------------------------------------------------
+
+
+FAMILY = sp.SyntheticSEM(n_arms=5, budget=2, horizon=30, changes=(12,), law="beta")
+
+
+def test_it_keeps_the_contract_of_environments():
+    check_environment(sp.environments.Instance(seed=3, of=FAMILY))
+
+
+def test_every_replication_meets_the_world_of_that_seed():
+    one = FAMILY.draw(sp.Rng(3).at(Purpose.WORLD))
+    drawn = sp.environments.Instance(seed=3, of=FAMILY).draw(sp.Rng(99, np.arange(4)).at(Purpose.WORLD), (4,))
+    for t in (1, 20):
+        np.testing.assert_array_equal(drawn.means(t), np.broadcast_to(one.means(t), (4, 5)))
+        np.testing.assert_array_equal(drawn.adjacency(t), np.broadcast_to(one.adjacency(t), (4, 5, 5)))
+
+
+def test_rewards_still_differ():
+    run = sp.simulate(sp.Uniform(), sp.environments.Instance(of=FAMILY), 0, replications=3)
+    assert len(np.unique(run.payoff.sum(axis=-1))) == 3

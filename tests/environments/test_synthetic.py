@@ -1,11 +1,18 @@
 """The paper's synthetic worlds: graphs, weights, means and their changes."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import spillover as sp
+from spillover.environments import ConstrainedSEM, Instance
+from spillover.environments.surroundings import draw_context, reflected
 from spillover.rng import Purpose, Rng
+from spillover.testing import check_environment
 
 UNLIKELY = 1e-3  # seeds are fixed: a test below this p-value fails always or never
 
@@ -119,39 +126,247 @@ def test_whole_numbers_of_numpy_will_do():
     assert worlds(1, n_arms=np.int64(5), budget=np.int64(2), changed=np.int64(3)).problem.n_arms == 5
 
 
+# --- Worlds with a baseline, context and a hidden common cause ------------------------------------------------------
+
+
+PLAIN = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=40, changes=(15,))
+RICH = replace(PLAIN, baseline=(0.5, 2.0), context=3, confounding=0.3, noise=0.5)
+
+
+def drawn(environment, rows=4, seed=0):
+    rng = sp.Rng(seed, np.arange(rows))
+    return environment.draw(rng.at(Purpose.WORLD), (rows,)), rng
+
+
+def play(world, rng, t, x):
+    return world.play(t, np.broadcast_to(np.asarray(x, bool), world.best(t).shape), rng.at(Purpose.WORLD, t))
+
+
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "environment",
     [
-        ({"n_arms": 0}, "n_arms = 0: must be a whole number from 1 on"),
-        ({"n_arms": 2.0}, r"n_arms = 2\.0: must be a whole number"),
-        ({"budget": 0}, "budget = 0: must be a whole number from 1 on"),
-        ({"n_arms": 3, "budget": 4}, "budget = 4: must be at most n_arms = 3"),
-        ({"edge_density": 0.6}, r"edge_density = 0\.6: must be from 0 to 0\.5"),
-        ({"edge_density": -0.1}, r"edge_density = -0\.1: must be from 0 to 0\.5"),
-        ({"edge_density": float("nan")}, "edge_density = nan: must be from 0"),
-        ({"weight_range": (0.7, 0.4)}, r"weight_range = \(0\.7, 0\.4\): must be a pair \(low, high\) with 0 <= low"),
-        ({"weight_range": (-0.1, 0.4)}, r"weight_range = \(-0\.1, 0\.4\): must be a pair"),
-        ({"weight_range": 0.4}, r"weight_range = 0\.4: must be a pair"),
-        ({"weight_range": ("a", "b")}, r"weight_range = \('a', 'b'\): must be a pair"),
-        ({"gain_range": (0.0, 1.0)}, r"gain_range = \(0\.0, 1\.0\): must be a pair \(low, high\) with 0 < low"),
-        ({"gain_range": "wide"}, "gain_range = 'wide': must be a pair"),
-        ({"horizon": 0}, "horizon = 0: must be a whole number from 1 on"),
-        ({"horizon": 100}, r"changes = \(1000, 2500, 4000\): must be increasing rounds from 2 to the horizon, 100"),
-        ({"changes": (1,)}, r"changes = \(1,\): must be increasing rounds from 2"),
-        ({"changes": (30, 30)}, r"changes = \(30, 30\): must be increasing"),
-        ({"changes": (2.5,)}, r"changes = \(2\.5,\): must be increasing"),
-        ({"changes": 30}, "changes = 30: must be increasing"),
-        ({"graph_changes": (5, 4)}, r"graph_changes = \(5, 4\): must be increasing"),
-        ({"changed": 11}, "changed = 11: must be a whole number from 0 to 10"),
-        ({"changed": "some"}, "changed = 'some': must be \"all\" or a number of arms"),
-        ({"changed": True}, "changed = True: must be"),
-        ({"law": "normal"}, "law = 'normal': must be one of bernoulli, beta, pareto"),
-        ({"concentration": 0.0}, r"concentration = 0\.0: must be a number > 0"),
-        ({"noise": (0.1, 0.2)}, r"noise = \(0\.1, 0\.2\): must be a single number"),
-        ({"noise": -1.0}, r"noise = -1\.0: must be a finite number >= 0"),
-        ({"noise": float("inf")}, "noise = inf: must be a finite number >= 0"),
+        replace(PLAIN, baseline=True),
+        replace(PLAIN, context=2, law="beta"),
+        RICH,
+        replace(RICH, observes="overall", harmful=0.5),
+        replace(RICH, observes="payoff", smooth=True),
+        replace(PLAIN, context=1, context_effect=0.0, graph_changes=(20,)),
+        replace(PLAIN, confounding=1.0, n_arms=1, budget=1),
+        Instance(of=RICH, seed=3),
+        ConstrainedSEM(environment=RICH, constraints=(sp.constraints.Exclusive([0, 1]),)),
+    ],
+    ids=["baseline", "context", "all", "overall", "payoff", "still effects", "one arm", "instance", "constrained"],
+)
+def test_the_contract(environment):
+    check_environment(environment)
+
+
+def test_what_a_world_drew_before_is_unchanged():
+    """Baselines, context and hidden causes come from streams of their own: the same graph, means and rewards."""
+    plain, rng = drawn(replace(PLAIN, noise=0.5))
+    rich, _ = drawn(RICH)
+    np.testing.assert_array_equal(plain.graphs, rich.graphs)
+    np.testing.assert_array_equal(plain.levels, rich.levels)
+    still, _ = drawn(replace(RICH, context_effect=0.0, confounding=0.0))
+    x = np.ones(6, bool)
+    one, two = play(plain, rng, 7, x), play(still, rng, 7, x)
+    np.testing.assert_array_equal(one.z, two.z)  # the same rewards, as context moves the baselines only
+    own = still.surroundings.without_decision(7)
+    np.testing.assert_allclose(two.y, one.y + (still.spread[:, 0] @ own[..., None])[..., 0], rtol=1e-12)
+
+
+def test_each_part_keeps_its_draws_whatever_else_there_is():
+    alone, both = drawn(replace(PLAIN, context=3))[0].surroundings, drawn(RICH)[0].surroundings
+    np.testing.assert_array_equal(alone.table, both.table)
+    np.testing.assert_array_equal(alone.on_effect, both.on_effect)
+    longer = drawn(replace(RICH, horizon=60))[0].surroundings
+    np.testing.assert_array_equal(longer.table[:, :40], both.table)
+
+
+def test_the_sizes_are_those_documented():
+    around = drawn(replace(RICH, n_arms=10, budget=4, horizon=2000), rows=300)[0].surroundings
+    assert 0.5 <= around.baseline.min() < 0.51
+    assert 1.99 < around.baseline.max() <= 2.0
+    assert abs(around.on_baseline.std() - 0.5) < 0.02
+    assert abs(around.on_effect.std() - 0.3) < 0.01
+    np.testing.assert_array_equal(around.loading.astype(bool).sum(axis=-1), 5)
+    np.testing.assert_allclose(around.loading.max(axis=-1), 0.3)
+    np.testing.assert_allclose(around.table[:, :8, 0], np.tile(np.sin(2 * np.pi * np.arange(8) / 7), (300, 1)))
+    walks = around.table[..., 1:]
+    assert np.abs(walks).max() <= 1.5
+    steps = np.diff(walks, axis=1)
+    assert abs(np.abs(steps).mean() - 0.1 * np.sqrt(2 / np.pi)) < 0.002
+
+
+def test_a_folded_path_is_the_reflected_one():
+    """Step by step: a path that would leave the interval is reflected, and its later steps are mirrored."""
+    steps = np.random.default_rng(1).normal(0.0, 0.7, 500)
+    place, sign, walked = 0.0, 1.0, []
+    for step in steps:
+        place += sign * step
+        while abs(place) > 1.5:
+            place, sign = (3.0 if place > 0 else -3.0) - place, -sign
+        walked.append(place)
+    np.testing.assert_allclose(reflected(np.cumsum(steps), 1.5), walked, atol=1e-9)
+
+
+def test_context_is_the_same_alone_and_in_a_batch():
+    whole = draw_context(sp.Rng(4, np.arange(3)).at(Purpose.SURROUNDINGS), (3,), 30, 3)
+    for row in range(3):
+        one = draw_context(sp.Rng(4, row).at(Purpose.SURROUNDINGS), (), 30, 3)
+        np.testing.assert_array_equal(whole[row], one)
+
+
+def test_outcomes_follow_the_structural_equations():
+    """y_i = A_i y + baseline_i + B_i c + loading_i h + gain_i z_i, where z_i = x_i (b_i + loading_i h)."""
+    world, rng = drawn(replace(RICH, noise=0.0, gain_range=(0.5, 2.0)))
+    around = world.surroundings
+    x = np.array([1, 0, 1, 0, 0, 0], bool)
+    z, y, context = play(world, rng, 9, x)
+    np.testing.assert_array_equal(context, world.context(9))
+    cause = np.clip(rng.at(Purpose.SURROUNDINGS, 9).normal(1), -4, 4) * around.loading
+    b = rng.at(Purpose.WORLD, 9).uniform(6) < world.means(9)
+    np.testing.assert_array_equal(z, np.where(x, b + cause, 0.0))
+    for row in range(4):
+        base = around.baseline[row] + around.on_baseline[row] @ around.table[row, 8] + cause[row]
+        np.testing.assert_allclose(y[row], world.graphs[row, 0] @ y[row] + base + world.gain[row] * z[row], atol=1e-12)
+    level = np.clip(world.levels[:, 0] + np.einsum("rnk,rk->rn", around.on_effect, around.table[:, 8]), 0, 1)
+    np.testing.assert_allclose(world.means(9), level)
+
+
+def test_the_expected_payoff_by_monte_carlo():
+    """4,000 draws of round 20: the mean of payoff minus baseline is the expected payoff, within four errors."""
+    one: Any = RICH.draw(sp.Rng(2).at(Purpose.WORLD))
+    x, t, draws = np.array([1, 0, 0, 1, 0, 0], bool), 20, 4000
+    around = one.surroundings
+    streams = sp.Rng(9, np.arange(draws)).at(Purpose.WORLD, t)
+    many = replace(
+        one,
+        graphs=np.broadcast_to(one.graphs, (draws, *one.graphs.shape)),
+        gain=np.broadcast_to(one.gain, (draws, 6)),
+        levels=np.broadcast_to(one.levels, (draws, *one.levels.shape)),
+        surroundings=around.spread((draws,)),
+        cache={},
+    )
+    payoff = many.play(t, np.broadcast_to(x, (draws, 6)), streams).y.sum(axis=-1)
+    weights = np.linalg.inv(np.eye(6) - one.adjacency(t)).sum(axis=0)
+    baseline = weights @ around.without_decision(t)
+    expected = float(one.expected(t, x))
+    assert expected == pytest.approx(float(weights @ (x * one.means(t))))
+    assert abs(payoff.mean() - baseline - expected) < 4 * payoff.std() / np.sqrt(draws)
+
+
+def test_the_best_set_depends_on_the_context():
+    world, _ = drawn(replace(PLAIN, context=2, context_effect=0.5, horizon=200, changes=()), rows=20)
+    sets = np.array([world.best(t) for t in range(1, 201)])
+    assert (sets != sets[0]).any(axis=(0, 2)).mean() > 0.9
+    for t in (3, 77):
+        scores = world.weights(t) * world.means(t)
+        np.testing.assert_allclose(world.expected(t, world.best(t)), np.sort(scores)[:, -2:].sum(axis=-1))
+        np.testing.assert_array_equal(world.scores(t, t), scores)
+    early = world.weights(3) * np.clip(world.effectiveness(3) + world.surroundings.added_effect(77), 0, 1)
+    np.testing.assert_array_equal(world.scores(77, 3), early)
+
+
+def test_regret_does_not_contain_the_baseline():
+    plain, high = (sp.simulate(sp.Uniform(), replace(PLAIN, baseline=b), replications=3) for b in (False, (5.0, 9.0)))
+    np.testing.assert_array_equal(plain.regret, high.regret)
+    assert (high.payoff.mean(axis=-1) > plain.payoff.mean(axis=-1) + 30).all()
+
+
+def test_the_problem_says_what_there_is():
+    problem = drawn(RICH)[0].problem
+    assert (problem.observes, problem.context, problem.baseline) == ("both", 3, True)
+    np.testing.assert_allclose(problem.reward_range, (-1.2, 2.2))
+    hidden = drawn(replace(RICH, observes="overall"))[0].problem
+    assert (hidden.observes, hidden.reward_range) == ("overall", (0.0, 1.0))
+    assert not drawn(replace(PLAIN, confounding=0.3))[0].problem.baseline
+    assert drawn(PLAIN)[0].problem.reward_range == (0.0, 1.0)
+    assert drawn(PLAIN)[0].surroundings is None
+
+
+def test_the_range_of_y_covers_what_happens():
+    for environment in (RICH, replace(RICH, noise=0.0, confounding=0.0), replace(RICH, harmful=1.0)):
+        world, rng = drawn(environment, rows=50)
+        low, high = np.moveaxis(np.asarray(world.problem.overall_range), -1, 0)
+        least, most = np.full(50, np.inf), np.full(50, -np.inf)
+        for t in range(1, 41):
+            for x in (np.zeros(6), np.arange(6) < 2, np.arange(6) >= 4):
+                y = play(world, rng, t, x).y
+                least, most = np.minimum(least, y.min(axis=-1)), np.maximum(most, y.max(axis=-1))
+        assert (least >= low).all()
+        assert (most <= high).all()
+        assert (high - low < 6 * (most - least)).all()  # and is not much wider
+
+
+def test_rewards_stay_in_their_range():
+    world, rng = drawn(replace(RICH, confounding=1.0, horizon=2000), rows=20)
+    low, high = world.problem.reward_range
+    z = np.array([play(world, rng, t, np.ones(6)).z for t in range(1, 2001)])
+    assert low <= z.min() < -2.5  # a normal of 40,000 draws reaches beyond 3.5 deviations
+    assert 3.5 < z.max() <= high
+
+
+FIXED: dict[str, Any] = {
+    "adjacency": pd.DataFrame([[0, 0], [0.5, 0]], ["a", "b"], ["a", "b"]),
+    "means": [0.5, 0.25],
+    "budget": 1,
+    "horizon": 3,
+    "baseline": pd.Series({"b": 2.0, "a": 1.0}),
+    "context": [[0.0], [1.0], [-1.0]],
+    "context_effect": [[0.25], [0.0]],
+    "context_on_baseline": [[0.0], [3.0]],
+    "confounding": [0.5, 0.0],
+}
+
+
+def test_a_given_world_has_what_it_was_given():
+    """Arm a acts on b, so that the world's order is b, a: everything moves with the arms."""
+    environment = sp.FixedSEM(**FIXED)
+    assert environment.arms == ("b", "a")
+    world: Any = environment.draw(sp.Rng(0, np.arange(3)), (3,))
+    np.testing.assert_array_equal(world.means(2)[0], [0.25, 0.75])
+    np.testing.assert_array_equal(world.means(3)[0], [0.25, 0.25])
+    np.testing.assert_array_equal(world.surroundings.without_decision(2)[0], [5.0, 1.0])
+    np.testing.assert_array_equal(world.context(3), [[-1.0]] * 3)
+    y = play(world, rng := sp.Rng(0, np.arange(3)), 2, [0, 0]).y
+    cause = 0.5 * np.clip(rng.at(Purpose.SURROUNDINGS, 2).normal(1)[..., 0], -4, 4)
+    np.testing.assert_allclose(y, np.stack([5 + 0.5 * (1 + cause), 1 + cause], axis=-1))
+    check_environment(environment)
+
+
+def test_a_given_world_may_have_cycles():
+    cycle = [[0, 0.4], [0.4, 0]]
+    check_environment(sp.FixedSEM(adjacency=cycle, means=[0.2, 0.8], budget=1, acyclic=False, baseline=1.0, horizon=9))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"baseline": [1.0]}, "baseline = .*: must be a finite number, or 2 of them"),
+        ({"baseline": [1.0, np.nan]}, "baseline = .*: must be a finite number"),
+        ({"context": [[1.0]]}, r"shape of context = \(1, 1\): must be .*at least 3 rounds"),
+        ({"context": None}, "context_on_baseline = .*: must be None, as there is no context"),
+        ({"context_effect": [[1.0, 2.0]]}, r"context_effect = .*: must be finite numbers of shape \(2, 1\)"),
+        ({"observes": "nothing"}, "observes = 'nothing': must be one of both, overall, payoff"),
     ],
 )
-def test_bad_arguments_are_named(settings, message):
+def test_a_wrong_given_world_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        sp.SyntheticSEM(**settings)
+        sp.FixedSEM(**FIXED | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"baseline": (2.0, 1.0)}, r"baseline = \(2.0, 1.0\): must be a pair \(low, high\) with low <= high"),
+        ({"baseline": 3.0}, "baseline = 3.0: must be a pair"),
+        ({"context": 1.5}, "context = 1.5: must be a whole number from 0 on"),
+        ({"context_effect": -1.0}, "context_effect = -1.0: must be a finite number >= 0"),
+        ({"confounding": np.inf}, "confounding = inf: must be a finite number >= 0"),
+        ({"observes": 3}, "observes = 3: must be one of"),
+    ],
+)
+def test_a_wrong_synthetic_world_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(PLAIN, **change)

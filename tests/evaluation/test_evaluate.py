@@ -2,18 +2,21 @@
 
 import io
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import spillover as sp
-from spillover.evaluation.log import log_of
-from spillover.evaluation.posterior import drawn_worlds
+from spillover.evaluation.log import log_of, weighed
+from spillover.evaluation.posterior import Evidence, Process, drawn_paths, drawn_worlds, filtered
 from spillover.evaluation.worlds import of_decisions
 from spillover.history import read_history
 from spillover.history.example import example_file
+from tests.reference.off_policy_reference import OBP, estimates, obp_problem
 
 
 @pytest.fixture(scope="module")
@@ -224,3 +227,112 @@ def test_decisions_and_evaluations_repeat_the_same_findings_of_the_table(table_o
     for finding in decisive:
         for said in (decision, evaluation):
             assert finding.sentence in said.warnings if finding.warning else finding.sentence.rstrip(".") in said.notes
+
+
+# --- Estimates by propensities: those of obp, hand-computed cases, unbiasedness by enumeration, and refusals --------
+
+
+def ours(action, reward, propensity, target, model):
+    here = np.arange(len(action))
+    found = weighed(
+        reward,
+        propensity,
+        target[here, action],
+        model=(target * model).sum(axis=1),
+        predicted=model[here, action],
+    )
+    assert found.dr is not None
+    return {"ips": found.ips.value, "snips": found.snips.value, "dr": found.dr.value}
+
+
+def test_the_estimates_are_those_of_obp_and_of_the_definitions():
+    problem = obp_problem()
+    found, reference = ours(*problem), estimates(*problem)
+    assert reference == pytest.approx(OBP, rel=1e-12)
+    for name, value in found.items():
+        assert value == pytest.approx(OBP[name], rel=1e-12)
+
+
+def test_a_case_by_hand():
+    found = weighed([3.0, 1.0, 2.0], [0.5, 0.25, 0.5], [1, 1, 0], model=[2.0, 2.0, 2.0], predicted=[2.0, 2.0, 1.0])
+    assert found.dr is not None
+    assert found.ips.value == pytest.approx((6 + 4 + 0) / 3)
+    assert found.snips.value == pytest.approx(10 / 6)
+    assert found.dr.value == pytest.approx((4 - 2 + 2) / 3)
+    assert found.effective == pytest.approx(36 / 20)
+    assert found.matching == 2
+    assert not found.enough
+
+
+def test_ips_and_dr_are_unbiased_over_all_logs_that_can_happen():
+    """Two rounds, three sets: every log, weighted by its probability, gives the target's payoff, whatever the model."""
+    logging, target = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.0, 0.9])
+    payoff, model = np.array([1.0, 5.0, 2.0]), np.array([0.3, -2.0, 7.0])
+    expected = np.zeros(2)
+    for log in product(range(3), repeat=2):
+        chosen = list(log)
+        found = weighed(
+            payoff[chosen], logging[chosen], target[chosen], model=[target @ model] * 2, predicted=model[chosen]
+        )
+        assert found.dr is not None
+        expected += logging[chosen].prod() * np.array([found.ips.value, found.dr.value])
+    assert expected == pytest.approx([target @ payoff] * 2)
+
+
+@pytest.mark.parametrize("wrong", [0.0, -0.1, 1.2, np.nan])
+def test_numbers_that_are_no_propensities_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"propensity = .*must be 2 probabilities above 0 and at most 1"):
+        weighed([1.0, 2.0], [0.5, wrong], [1, 0])
+
+
+def test_without_any_matching_round_there_is_no_estimate():
+    found = weighed([1.0, 2.0], [0.5, 0.5], [0, 0])
+    assert (found.matching, found.effective, found.enough) == (0, 0.0, False)
+    assert np.isnan(found.snips.value)
+
+
+# --- The posterior of paths equals that of the joint normal distribution of all stretches ---------------------------
+
+
+def example(n=2, stretches=4):
+    g = np.random.default_rng(3)
+    roots = g.standard_normal((stretches, n, n))
+    matrix = roots @ np.swapaxes(roots, -1, -2)
+    matrix[1] = 0.0  # nothing was observed there
+    vector = g.standard_normal((stretches, n)) * (np.arange(stretches) != 1)[:, None]
+    return Evidence(matrix, vector), Process(np.array(0.7), np.array(0.6))
+
+
+def joint(evidence, process):
+    """Mean and covariance of all stretches, and the log marginal likelihood, by one large normal distribution."""
+    stretches, n = evidence.vector.shape
+    lag = np.abs(np.subtract.outer(np.arange(stretches), np.arange(stretches)))
+    prior = np.kron(process.variance * process.decay**lag, np.eye(n))
+    matrix = np.zeros((stretches * n, stretches * n))
+    for b in range(stretches):
+        matrix[b * n : (b + 1) * n, b * n : (b + 1) * n] = evidence.matrix[b]
+    vector = evidence.vector.ravel()
+    covariance = np.linalg.inv(np.linalg.inv(prior) + matrix)
+    size = np.linalg.slogdet(np.eye(len(prior)) + prior @ matrix)[1]
+    return covariance @ vector, covariance, 0.5 * (vector @ covariance @ vector - size)
+
+
+def test_the_last_stretch_and_the_likelihood_are_exact():
+    evidence, process = example()
+    mean, covariance, likelihood = joint(evidence, process)
+    found = filtered(evidence, process)
+    assert found.mean[-1] == pytest.approx(mean[-2:])
+    assert found.covariance[-1] == pytest.approx(covariance[-2:, -2:])
+    assert float(found.likelihood) == pytest.approx(likelihood)
+
+
+def test_drawn_paths_have_the_joint_distribution():
+    evidence, process = example()
+    mean, covariance, _ = joint(evidence, process)
+    count = 4000
+    many = Evidence(*(np.broadcast_to(values, (count, *values.shape)) for values in evidence))
+    each = Process(np.full(count, process.variance), np.full(count, process.decay))
+    paths = drawn_paths(filtered(many, each), each, np.random.default_rng(1)).reshape(count, -1)
+    distance = np.vecdot(paths - mean, np.linalg.solve(covariance, (paths - mean).T).T)
+    assert stats.kstest(distance, stats.chi2(len(mean)).cdf).pvalue > 0.001
+    assert paths.mean(axis=0) == pytest.approx(mean, abs=0.06)

@@ -13,6 +13,7 @@ from spillover.evaluation.worlds import LoggedRounds, interval_of, of_best_sets,
 from spillover.history import read_history
 from spillover.history.example import example_file
 from spillover.rng import Purpose
+from tests.evaluation.coverage import FAMILIES, HIDDEN, covered
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +54,20 @@ def test_a_policy_earns_no_more_than_the_best_sets_and_no_less_than_nothing(worl
     assert nothing.payoff == pytest.approx(worlds.without.sum(axis=1))
     low, high = interval_of(found.payoff)
     assert low < found.payoff.mean() < high
+
+
+# --- The 95% intervals of an evaluation contain the truth; `python -m tests.evaluation.coverage` prints the table ---
+
+
+def test_intervals_contain_the_truth_in_a_few_worlds():
+    """A guard against intervals that are far too narrow: of 16, one or two may miss."""
+    found = covered(FAMILIES[0], worlds=16, seed=7, draws=40, replays=10)
+    assert (found[:, :5].mean(axis=0) >= 0.75).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES + HIDDEN, ids=lambda family: family.name)
+def test_intervals_contain_the_truth_as_often_as_they_say(family):
+    """With 100 worlds, 86% is two standard errors below 92%."""
+    found = covered(family, worlds=100, seed=11)
+    assert (found[:, :3].mean(axis=0) >= 0.86).all()

@@ -224,8 +224,8 @@ def with_shared_string(folder: Path, text: str) -> Path:
 
 def test_strings_that_expand_too_far(tmp_path, monkeypatch):
     """By compression, and by one text in many cells."""
-    monkeypatch.setattr("spillover.history.sheets.MOST_FREELY", 1_000_000)
-    monkeypatch.setattr("spillover.history.sheets.MOST_EXPANDED", 10)
+    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 1_000_000)
+    monkeypatch.setattr("spillover.history.files.MOST_EXPANDED", 10)
     assert len(read_history(with_shared_string(tmp_path, "as usual")).rounds) == 8
     assert len(read_history(with_shared_string(tmp_path, "a" * 100_000)).rounds) == 8
     for length in (2_000_000, 200_000):
@@ -236,8 +236,8 @@ def test_rows_of_spaces_are_blank(tmp_path, monkeypatch):
     spaces = {name: [*values, *["   "] * 500] for name, values in WIDE.items()}
     path = in_format(spaces, "xlsx", tmp_path)
     assert len(read_history(path).rounds) == 8
-    monkeypatch.setattr("spillover.history.sheets.MOST_FREELY", 10_000)
-    monkeypatch.setattr("spillover.history.sheets.MOST_EXPANDED", 1)
+    monkeypatch.setattr("spillover.history.files.MOST_FREELY", 10_000)
+    monkeypatch.setattr("spillover.history.files.MOST_EXPANDED", 1)
     refused(path, "expands to more than 1 times its size")
 
 

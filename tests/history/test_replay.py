@@ -12,7 +12,7 @@ from spillover.graph import SparseGraph
 from spillover.history import History, read_history, replay_history
 from spillover.history.replay import Checkpoints, schedule_of
 from spillover.policies import POLICIES
-from spillover.recommendation.policy_by_name import usable_names
+from spillover.recommendation.question import usable_names
 from spillover.state import leaves
 from spillover.types import Choice, Problem
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, without
@@ -160,10 +160,6 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
             assert way[k - 1].solved
             assert way[k - 1].stop % 1000 == 0
     assert way[-1].solved == bool(arrived[-1])
-    cut_off = [stretch for stretch in way if stretch.solved][-1:] if policy.reuses_memo else []
-    assert [stretch for stretch in way if stretch.brief] == [
-        stretch for stretch in cut_off if stretch.judged and schedule.way_to(stretch.stop) is None
-    ]
     assert len(way) <= rounds // 1000 + 204 or isinstance(policy, Adapted)
 
 

@@ -13,10 +13,10 @@ import spillover as sp
 from spillover.assessment import assess
 from spillover.constraints import Costs
 from spillover.environments import example_graph
-from spillover.experiments.fingerprint import describe
+from spillover.experiments.compute import describe
 from spillover.history import read_history
 from spillover.interop.sklearn import SpilloverGraph
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 from spillover.tabular import in_columns, names_of, to_networkx
 
 ARMS = ["north", "south", "west"]

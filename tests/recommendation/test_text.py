@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 from tests.recommendation.histories import EFFECTS, answer, history
+from tests.recommendation.tables import wide
 
 
 def lines(found):
@@ -133,3 +135,84 @@ def test_arms_that_only_exploration_chooses_are_to_learn_more() -> None:
     found = answer(mean=less, index=np.array([1.0, -0.9, -2.0]), score=np.array([1.0, -0.9, -2.0]))
     assert (found.choose, found.greedy) == (["a"], ())
     assert lines(found)[0] == "Next round (2020-05-01): choose a to learn more."
+
+
+# --- Tables with one outcome for all arms: clear effects are found, and intervals cover them and are not far too wi
+
+
+FIVE_EFFECTS = np.array([3.0, 2.0, 1.0, 0.2, 0.0])
+NAMES = ["tv", "radio", "print", "mail", "web"]
+
+
+def answers(rounds, noise, tables=30, level=20.0):
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        x = rng.random((rounds, len(FIVE_EFFECTS))) < 0.4
+        outcome = level + x @ FIVE_EFFECTS + noise * rng.normal(size=rounds)
+        days = pd.date_range("2024-01-01", periods=rounds, freq="7D")
+        yield sp.next_decision(
+            pd.DataFrame({"week": days, **dict(zip(NAMES, x.T.astype(int), strict=True)), "revenue": outcome}), budget=2
+        )
+
+
+def test_clear_effects_are_told_apart() -> None:
+    found = list(answers(rounds=60, noise=0.5))
+    assert all(set(one.greedy) == {"tv", "radio"} for one in found)
+    assert sum(bool(one.not_yet) for one in found) <= 1  # of 30
+
+
+@pytest.mark.parametrize(("rounds", "noise"), [(20, 0.5), (60, 0.5), (60, 2.0)])
+def test_intervals_cover_the_effects_and_are_not_far_too_wide(rounds, noise) -> None:
+    truth = dict(zip(NAMES, FIVE_EFFECTS, strict=True))
+    arms = [arm for one in answers(rounds, noise) for arm in one.arms]
+    covered = [arm.total_interval[0] <= truth[arm.arm] <= arm.total_interval[1] for arm in arms]
+    assert np.mean(covered) >= 0.9
+    width = np.mean([arm.total_interval[1] - arm.total_interval[0] for arm in arms])
+    plain = 2 * 1.96 * noise / np.sqrt(rounds * 0.4 * 0.6)  # of least squares with known noise
+    assert width < 2 * plain
+
+
+# --- Tables at the edge: hardly anything known, nothing that varies, extreme units. An answer, and the right headli
+
+
+FRAME = wide(7, rounds=40)
+CHOSEN = [column for column in FRAME if column.startswith("chosen_")]
+SALES = [column for column in FRAME if column.startswith("sales_")]
+
+
+def changed(columns, change):
+    frame = FRAME.copy()
+    frame[columns] = change(frame[columns])
+    return frame
+
+
+CASES = {
+    "all pending": (changed(SALES, lambda part: part * np.nan), False),
+    "two rounds": (FRAME.head(2), False),
+    "nothing chosen": (changed(CHOSEN, lambda part: 0 * part), False),
+    "everything chosen": (changed(CHOSEN, lambda part: 0 * part + 1), False),
+    "constant outcomes": (changed(SALES, lambda part: 0 * part + 1.0), False),
+    "one arm never chosen": (changed(CHOSEN[:1], lambda part: 0 * part), True),
+    "a third missing": (changed(SALES[:1], lambda part: part.mask(np.arange(40)[:, None] % 3 == 0)), True),
+    "huge": (changed(SALES, lambda part: 1e30 * part), True),
+    "tiny": (changed(SALES, lambda part: 1e-30 * part), True),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"minimise": True}, {"explore": True}], ids=str)
+@pytest.mark.parametrize("name", CASES)
+def test_there_is_an_answer(name, options) -> None:
+    frame, clear = CASES[name]
+    found = sp.next_decision(frame, budget=2, **options)
+    assert len(found.choose) <= 2
+    assert str(found)
+    assert found.explain()
+    assert len(found.to_frame()) == len(found.to_dict()["arms"]) == 4
+    if not options:
+        assert (found.not_yet == ()) == clear
+        assert ("not yet clear" in str(found).splitlines()[0]) == (not clear)
+
+
+def test_constant_outcomes_are_warned_about() -> None:
+    found = sp.next_decision(CASES["constant outcomes"][0], budget=2)
+    assert any("All outcomes are always the same" in warning for warning in found.warnings)

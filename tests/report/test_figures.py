@@ -1,21 +1,27 @@
 """Figures: what is drawn is what was measured, in styles that differ."""
 
+import base64
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
-from spillover import figures as drawing
+import spillover as sp
+from spillover import figures as drawn_figures
+from spillover.experiments.tune import tune
 from spillover.figures.graph import FALSE, MISSED, RIGHT
+from spillover.figures.grid import draw_grid
 from spillover.metrics import mean_interval
 from spillover.policies import POLICIES
 from spillover_studies.covid.plan import DISCOUNTS, EXPLORATIONS
 from tests.report import layout
 from tests.report.examples import CHANGES, LABELS, differences, graph, learned, made_up, steps, studies, study
 
-figures: Any = drawing  # artists have attributes that their stubs do not know
+figures: Any = drawn_figures  # artists have attributes that their stubs do not know
 
 
 def named(ax):
@@ -244,3 +250,80 @@ def test_forest_shows_means_intervals_and_zero() -> None:
 def test_bad_input_is_named(draw, message) -> None:
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+# --- Heat maps of a search: one for each place, with the values of its cells ----------------------------------------
+
+
+WORLD = sp.SyntheticSEM(n_arms=4, budget=2, horizon=60, changes=())
+
+
+def test_a_heat_map_for_a_grid_of_discount_and_exploration(tmp_path):
+    grid = {"discount": [0.5, 0.9], "exploration": [1e-3, 0.1, 1.0]}
+    found = tune(sp.NDCSEM(), WORLD, 2, grid=grid, replications=2)
+    paths = draw_grid(found.to_frame(), tmp_path)
+    assert sorted(path.suffix for path in paths) == [".pdf", ".png", ".svg"]
+    assert all(path.stat().st_size > 1000 for path in paths)
+    text = next(path for path in paths if path.suffix == ".svg").read_text()
+    best = found.best().iloc[0]
+    assert np.isclose(found.to_frame()["final_regret"].min(), best["final_regret"])
+    assert "<svg" in text
+
+
+def test_none_without_both_axes(tmp_path):
+    found = tune(sp.NDCSEM(), WORLD, 2, grid={"graph.sparsity": [1e-3, 0.1]}, replications=2)
+    assert draw_grid(found.to_frame(), tmp_path) == []
+    assert not list(tmp_path.iterdir())
+
+
+# --- Figures as files, and as parts of a page -----------------------------------------------------------------------
+
+
+def one():
+    return figures.figure_of(figures.regret_figure(study(("ndc-sem", "random"))))
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_same_figure_gives_the_same_bytes(ending, start, tmp_path) -> None:
+    figures.save_figure(one(), tmp_path / f"first.{ending}")
+    figures.save_figure(one(), tmp_path / f"again.{ending.upper()}")
+    first = (tmp_path / f"first.{ending}").read_bytes()
+    assert first.startswith(start)
+    assert first == (tmp_path / f"again.{ending.upper()}").read_bytes()
+
+
+def test_three_formats_at_once(tmp_path) -> None:
+    figure = one()
+    for name in ("delay-0.5", "with.svg"):
+        paths = figures.save_figures(figure, tmp_path / name, dpi=50)
+        assert [p.name for p in paths] == [f"{name.removesuffix('.svg')}.{e}" for e in ("png", "svg", "pdf")]
+        assert all(p.stat().st_size > 1000 for p in paths)
+
+
+def test_an_unknown_format_is_refused_and_nothing_written(tmp_path) -> None:
+    with pytest.raises(ValueError, match="format = 'gif': must be one of png, svg, pdf"):
+        figures.save_figure(one(), tmp_path / "a.gif")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_image_in_a_page() -> None:
+    tag = figures.html_image(one(), alt='regret of "A" & B')
+    found = re.fullmatch(r'<img src="data:image/png;base64,([^"]+)" width="480" alt="([^"]+)">', tag)
+    assert found
+    assert base64.b64decode(found[1]) == figures.figure_bytes(one())
+    assert found[2] == "regret of &quot;A&quot; &amp; B"
+
+
+def test_drawings_in_a_page_do_not_share_ids() -> None:
+    drawings = [figures.html_svg(one(), "regret", name=name) for name in ("a", "b")]
+    ids = []
+    for drawing in drawings:
+        root = ElementTree.fromstring(drawing)  # well-formed, without declaration and document type
+        assert (root.get("role"), root.get("aria-label")) == ("img", "regret")
+        own = {e.get("id") for e in root.iter() if e.get("id")}
+        used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', drawing))
+        assert used <= own
+        ids.append(own)
+    assert not ids[0] & ids[1]
+    with pytest.raises(ValueError, match="name = '1 x': must be a letter"):
+        figures.html_svg(one(), "regret", name="1 x")

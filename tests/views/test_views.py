@@ -9,7 +9,7 @@ import pytest
 
 import spillover as sp
 from spillover.formatting import Shown
-from spillover.views.blocks import MOST_ROWS
+from spillover.views import MOST_ROWS
 from tests.views.objects import HOSTILE, WORLD, answer, everything, learner, results, run, tuned
 
 FIGURES = ("run", "grid", "comparison", "learner", "reasons", "answer", "tuned", "results")

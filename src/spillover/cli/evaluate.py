@@ -18,9 +18,9 @@ from spillover.cli.options import (
     table_options,
 )
 from spillover.cli.output import ProgressBar, json_option, print_answer, print_json, say
-from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import EFFORT
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
-from spillover.evaluation.propensity import propensities_of
+from spillover.evaluation.log import propensities_of
 from spillover.recommendation.question import search_effort
 
 EXAMPLES = (

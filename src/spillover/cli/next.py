@@ -25,13 +25,13 @@ from spillover.cli.options import (
     table_options,
 )
 from spillover.cli.output import ProgressBar, json_option, note, print_answer, print_json, say
-from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import EFFORT
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
-from spillover.recommendation import RECOMMENDED
-from spillover.recommendation.question import Question, answer, search_effort
+from spillover.recommendation.decide import answer
+from spillover.recommendation.question import RECOMMENDED, Question, search_effort
 
 LISTED_SIGNS = 8  # missing from the font, in a message
 DEFAULT = f"{RECOMMENDED}, or instrumental-sem without z"
@@ -180,7 +180,7 @@ def draw_decision(reasons: Reasons) -> Any:
 
 def save_plot(draw: Callable[[], Any], path: Path) -> None:
     """Draw a figure; characters that the font lacks are reported in one line."""
-    from spillover.figures.output import save_figure
+    from spillover.figures.style import save_figure
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

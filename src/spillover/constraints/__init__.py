@@ -6,6 +6,7 @@
 """
 
 from spillover.constraints.kinds import (
+    BUDGET,
     KINDS,
     Constraint,
     Costs,
@@ -13,10 +14,15 @@ from spillover.constraints.kinds import (
     Group,
     Include,
     Requires,
+    Rows,
     Together,
     Unavailable,
+    check_constraints,
+    compile_rows,
+    finder,
+    parse,
+    to_entries,
 )
-from spillover.constraints.rows import BUDGET, Rows, check_constraints, compile_rows, finder, parse, to_entries
 from spillover.constraints.search import Infeasible, best_answer, best_set, top_arms
 
 __all__ = [

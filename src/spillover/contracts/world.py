@@ -59,6 +59,14 @@ class ScoredWorld(World, Protocol):
 
 
 @runtime_checkable
+class StructuredWorld(ScoredWorld, Protocol):
+    """A world that tells itself what a policy with `knows_structure` may know of its graph."""
+
+    def structure(self) -> Array:
+        """As `Problem.structure`, (*batch, n, n)."""
+
+
+@runtime_checkable
 class ScoredContextualWorld(ScoredWorld, ContextualWorld, Protocol):
     """A world with context in which regret is defined; an oracle whose knowledge is delayed needs it."""
 

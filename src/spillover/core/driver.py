@@ -15,7 +15,7 @@ from numba import njit, uint64
 
 from spillover.core.compiled import INNER, compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
-from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.arrivals import delay_of, post_arms, post_part
 from spillover.kernels.outcomes import ALL, fill_outcome, hide
 from spillover.kernels.world import FINE, fault_of, is_fine, is_known
 
@@ -46,7 +46,7 @@ class Lesson(NamedTuple):
     """The outcome of a round that was played.
 
     >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
-    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2))).y
+    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2)), arrival=np.zeros(0, int)).y
     array([0.5, 0.1])
     """
 
@@ -55,12 +55,10 @@ class Lesson(NamedTuple):
     y: Any  # (n,): outcomes of all arms
     round: Any  # in which it was played
     memo: Any  # (m, n): what `remember` noted down when it was decided
-    # for policies that use context, accept doses or missing outcomes; None for others
+    arrival: Any  # (n,): the round in which each arm reports, `NEVER` if not at all; (0,): all of them together
+    # for policies that use context or accept doses; None for others
     context: Any = None  # (k,): of that round
     dose: Any = None  # (n,): amounts of the chosen arms; 1 for the others
-    fresh: Any = None  # (n,): the outcomes that are new; others were learned before
-    complete: Any = None  # whether what is missing is not waited for
-    closed: Any = None  # whether what is missing will never arrive, as far as is known
 
 
 class Details(NamedTuple):
@@ -68,21 +66,17 @@ class Details(NamedTuple):
 
     context: Any  # (learners, k)
     dose: Any  # (learners, n)
-    fresh: Any  # (learners, n)
-    complete: Any  # (learners,)
-    closed: Any  # (learners,)
 
 
 @inner
-def without_details(k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, details: Any) -> Lesson:
+def without_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, arrival: Any) -> Lesson:
     """The k-th of some outcomes."""
-    return Lesson(x, z, y, played, memo, None, None, None, None, None)
+    return Lesson(x, z, y, played, memo, arrival, None, None)
 
 
 @inner
-def with_details(k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, details: Any) -> Lesson:
-    context, dose, fresh, complete, closed = details
-    return Lesson(x, z, y, played, memo, context[k], dose[k], fresh[k], complete[k], closed[k])
+def with_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, arrival: Any) -> Lesson:
+    return Lesson(x, z, y, played, memo, arrival, details.context[k], details.dose[k])
 
 
 class Functions(NamedTuple):
@@ -153,7 +147,6 @@ class Scene(NamedTuple):
     baseline: Any  # (worlds, rounds or 0, n)
     context: Any  # (worlds, rounds, k)
     ones: Any  # (worlds, n): the doses
-    fresh: Any  # (worlds, n): all outcomes are
 
 
 class Rings(NamedTuple):
@@ -166,10 +159,12 @@ class Rings(NamedTuple):
     last: Any
     following: Any
     memo: Any
+    arrival: Any
     context: Any
     delays: Any
     slowest: Any
     silent: Any
+    by_arm: Any
     fault: Any  # (learners,): the first thing wrong with an outcome
 
 
@@ -190,10 +185,12 @@ def drivers(
     state: Fields,
     scene: Fields | None = None,
     rings: Fields | None = None,
+    in_parts: bool = False,
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    allocates: whether the functions make arrays. detailed: whether they are told more of a round. scene, rings: of the rounds to be simulated, if there are any.
+    allocates: whether the functions make arrays. detailed: whether they are told `Details` of a round. scene, rings: of the rounds to be simulated, if there are any;
+    in_parts: whether their arms may report at different times.
     """
     check_arguments(functions)
     made = [
@@ -202,27 +199,28 @@ def drivers(
     ]
     openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
-    return written_once(made, *openers, entry, apart, detailed, scene, rings)
+    return written_once(made, *openers, entry, apart, detailed, scene, rings, in_parts)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions, detailed: bool) -> Drivers:
     """Make the drivers of functions that Python runs."""
     check_arguments(functions)
-    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, detailed, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, detailed)
 
 
 def written_once(
-    parts: list[Any],
+    functions: list[Any],
     open_own: Any,
     open_state: Any,
     made: Any,
     one_by_one: Any,
     detailed: bool,
-    scene: Any,
-    rings: Any,
+    scene: Any = None,
+    rings: Any = None,
+    in_parts: bool = False,
 ) -> Drivers:
-    decide, learn, play, solve, remember, index, prepare, show, settle, note_context = parts
+    decide, learn, play, solve, remember, index, prepare, show, settle, note_context = functions
     lesson_of = with_details if detailed else without_details
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
@@ -241,15 +239,19 @@ def written_once(
             s.rounds += 1
             play(open_own(hyper, k), s, x[k])
 
-    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, details, solving):
-        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
+    def learn_each(
+        hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, arrival,
+        details, solving
+    ):  # fmt: skip
+        """Learn the outcomes that have `arrived`, which is unset then; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
                 turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
-                learn(p, s, lesson_of(k, x[k], z[k], y[k], played[k], memo[k], details), turn)
+                learn(p, s, lesson_of(details, k, x[k], z[k], y[k], played[k], memo[k], arrival[k]), turn)
                 if solving:
                     solve(p, s, turn)
+                arrived[k] = False
 
     def settle_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need at the end of a history."""
@@ -263,12 +265,12 @@ def written_once(
             p, s = open_own(hyper, k), open_state(states, k)
             index(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), found[k])
 
-    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo, details):
+    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo, arrival, details):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
         room = prepare(p, s)
         for r in range(x.shape[0]):
-            lesson = lesson_of(r, x[r], z[r], y[r], s.rounds + 1, memo, details)
+            lesson = lesson_of(details, r, x[r], z[r], y[r], s.rounds + 1, memo, arrival[r])
             note_context(p, s, lesson.context)
             s.rounds += 1
             play(p, s, x[r])
@@ -284,10 +286,12 @@ def written_once(
     @one_by_one
     def play_learner(p, s, w, f, key, horizon, recorded, snapshots, lines, best, room):
         first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
-        delays, slowest, silent, mask = f.delays, f.slowest, f.silent, f.first.shape[0] - 1
+        delays, slowest, silent, by_arm = f.delays, f.slowest, f.silent, f.by_arm
+        arrivals, mask = f.arrival, first.shape[0] - 1
+        parts = following.shape[1] if in_parts else 1
         law, concentration, columns = w.law, w.concentration, w.columns
         rewards, noise, baseline, context, contexts = w.rewards, w.noise, w.baseline, w.context, f.context
-        low, high, observed, ones, fresh = s.reward_range[0], s.reward_range[1], w.law[OBSERVED], w.ones, w.fresh
+        low, high, observed, ones = s.reward_range[0], s.reward_range[1], w.law[OBSERVED], w.ones
         for r in range(delays.shape[0]):
             t = s.rounds + 1
             slot = t & mask
@@ -305,20 +309,26 @@ def written_once(
             s.rounds = t
             play(p, s, x)
             fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
-            post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
+            if in_parts and arrivals.shape[1] > 0:
+                post_arms(
+                    t, x, z, delays[r], slowest[r], silent[r], by_arm[r], horizon, first, last, following, arrivals
+                )  # fmt: skip
+            else:
+                late = delay_of(x, z, delays[r], slowest[r], silent[r])
+                post_part(t, 0, late, horizon, first, last, following, parts)
             hide(observed, z, y)
-            played = first[slot]
+            part = first[slot]
             first[slot] = 0
-            while played != 0:
+            while part != 0:
+                played = part // parts
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
                 if not (is_fine(x, z, y, low, high) if observed == ALL else is_known(y)):
                     return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
-                lesson = Lesson(x, z, y, played, memos[home], contexts[home], ones, fresh, True, False)
-                learn(p, s, lesson, turn)
+                learn(p, s, Lesson(x, z, y, played, memos[home], arrivals[home], contexts[home], ones), turn)
                 solve(p, s, turn)
-                played = following[home]
+                part = following[home, part % parts]
             if recorded[r] >= 0:
                 show(p, s, snapshots[recorded[r]])
         return FINE

@@ -1,11 +1,8 @@
 """The base of policies that are written for one learner."""
 
-import math
 from abc import abstractmethod
-from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,17 +10,15 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.core.driver import Details, Functions, Lesson, Rings, Scene, Turn, drivers
-from spillover.core.live import LiveCore
-from spillover.core.record import fields_of, table_of
-from spillover.core.use import Use, in_one_piece
+from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.own import is_number, spread
+from spillover.core.record import fields_of, record_class, table_of
+from spillover.core.use import in_one_piece, use_of
+from spillover.kernels.arrivals import NEVER, NOT_WAITED_FOR
 from spillover.rng import Purpose, Rng
-from spillover.state import copy_state, leaves
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
+from spillover.state import copy_state
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
 from spillover.validate import OBSERVES
-
-KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
-MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
 
 
 class CorePolicy(Policy):
@@ -46,8 +41,12 @@ class CorePolicy(Policy):
     compiled: ClassVar[bool] = False
     allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    parts: ClassVar[tuple[str, ...]] = ()  # attributes, such as a graph learner, whose functions the functions use
+    index_lines: ClassVar[int] = 0  # of n numbers that `index` fills in, (lines, n); 0: one, (n,)
     unchanged_by_play: ClassVar[tuple[str, ...]] = ()  # fields of the state that `note_play` leaves as they are
-    memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
+    helpers: ClassVar[tuple[str, ...]] = ()  # further functions that the functions use
+    lines: ClassVar[int] = 4  # of n numbers, in `turn.lines`
+    memos: Any = 0  # lines of n numbers that `remember` notes down
 
     def start(self, problem: Problem, rng: Rng) -> State:
         """The state of one learner before the first round; a policy may write `init` instead, for a whole batch."""
@@ -88,7 +87,7 @@ class CorePolicy(Policy):
         return stacked(made, batch)
 
     def select(self, state: State, rng: Rng) -> Choice:
-        use = Use(self, state)
+        use = use_of(self, state)
         x = np.empty((use.count, use.n), np.bool_)
         memo = np.zeros((use.count, self.memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
@@ -105,8 +104,9 @@ class CorePolicy(Policy):
 
     def played(self, state: State, x: BoolArray) -> State:
         # only `update` may rewrite the state that it is given
-        state = copy_state(state)._replace(**{name: getattr(state, name) for name in self.unchanged_by_play})
-        use = Use(self, state)
+        moved = [name for name in state._fields if name not in self.unchanged_by_play]
+        state = state._replace(**{name: copied(getattr(state, name)) for name in moved})
+        use = use_of(self, state)
         given = validate.decision("x", x, (*use.batch, use.n))
         use.run("play", use.flat(given, (use.n,)))
         return state
@@ -120,36 +120,42 @@ class CorePolicy(Policy):
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
         if not unchanged(self, IN_TURN):
             return self.solve(self.learn(state, feedback, rng))
-        self.learn_with(Use(self, state), state, feedback, rng, deriving=True)
-        return state
+        return self.learn_with(state, feedback, rng, deriving=True)
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        self.learn_with(Use(self, state), state, feedback, rng, deriving=False)
-        return state
+        return self.learn_with(state, feedback, rng, deriving=False)
 
-    def learn_with(self, use: Use, state: State, feedback: Feedback, rng: Rng, *, deriving: bool) -> None:
+    def learn_with(self, state: State, feedback: Feedback, rng: Rng, *, deriving: bool) -> State:
         """Learn outcomes; deriving: and derive what decisions need."""
-        shape = (*use.batch, use.n)
-        feedback = self.checked(feedback, shape, state.reward_range, state.rounds)
+        use = use_of(self, state)
+        feedback, arrival = self.checked(feedback, (*use.batch, use.n), state.reward_range, state.rounds)
+        arrival = arrival.reshape(use.count, arrival.shape[-1])
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived, details = use.flat(feedback.arrived, ()), self.details_of(feedback, use, state)
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, details, deriving)
+        arrived, details = np.array(use.flat(feedback.arrived, ())), self.details_of(feedback, state)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, details, deriving)
+        return state
 
-    def checked(self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any) -> Feedback:
-        """Feedback that is right, whoever says that it was checked."""
-        given = Feedback(*given)
-        if self.accepts_missing or self.accepts_doses:
-            return validate.partial_feedback(given, shape, reward_range, rounds)  # type: ignore[no-any-return]
-        return validate.feedback(given, shape, reward_range, rounds, rewards=self.needs_rewards)  # type: ignore[no-any-return]
+    def checked(
+        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
+    ) -> tuple[Feedback, IntArray]:
+        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
+        given, checks = Feedback(*given), (shape, reward_range, rounds)
+        if self.accepts_missing and (given.fresh is not None or given.complete is not None or not is_whole(given)):
+            feedback = validate.partial_feedback(given, *checks)
+            return feedback, in_one_piece(arrival_of(feedback, rounds, self.needs_rewards))
+        if given.dose is not None:
+            return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
+        feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
+        return feedback, np.zeros((*shape[:-1], 0), np.int64)
 
     @property
     def detailed(self) -> bool:
-        """Whether it is told more of a round than its decision and outcome; see `Lesson`."""
-        return self.uses_context or self.accepts_doses or self.accepts_missing
+        """Whether it is told more of a round than its decision and outcome: see `Details`."""
+        return self.uses_context or self.accepts_doses
 
-    def details_of(self, feedback: Feedback, use: Use, state: State) -> Details | None:
+    def details_of(self, feedback: Feedback, state: State) -> Details | None:
         """What else feedback says of rounds, (*batch,) of them."""
         if not self.detailed:
             return None
@@ -167,57 +173,57 @@ class CorePolicy(Policy):
             dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
             good = bool((np.isfinite(dose) & (dose > 0.0)).all())
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
-        fresh = np.ones(x.shape, np.bool_) if feedback.fresh is None else np.asarray(feedback.fresh, np.bool_)
-        told = feedback.complete is not None
-        complete = np.broadcast_to(np.asarray(feedback.complete if told else True, np.bool_), x.shape[:-1])
-        each = (context, dose, fresh, complete, complete & told)
-        return Details(*(in_one_piece(part).reshape(count, *part.shape[x.ndim - 1 :]) for part in each))
+        return Details(*(in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose)))
 
     def solve(self, state: State) -> State:
         if self.functions.settle is not None:
-            use = Use(self, state)
+            use = use_of(self, state)
             use.run("settle", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        own_memo = self.memos > 0 and not self.reuses_memo
         in_parts = rounds.fresh is not None or rounds.complete is not None
-        if state.rounds.ndim or in_parts or self.memos or not unchanged(self, LEARNING):
-            return super().catch_up(state, rounds, first, rng)
+        if state.rounds.ndim or own_memo or in_parts or not unchanged(self, LEARNING):
+            return Policy.catch_up(self, state, rounds, first, rng)
         return self.learn_history(state, rounds, rng)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
-        use = Use(self, state)
+        use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds = self.checked(rounds, rounds.x.shape, state.reward_range, now)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        details = self.details_of(rounds, use, state)
-        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)), details)
+        use.run("take_history", key[0], *room, x, z, y, arrived, use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state))
         return state
 
-    def indices(self, state: State, rng: Rng, shape: tuple[int, ...] | None = None) -> Array:
-        """The index of each arm, (*batch, n), or what `index` fills in, (*batch, *shape)."""
+    def indices(self, state: State, rng: Rng) -> Array:
+        """The index of each arm, (*batch, n); with `index_lines`, (*batch, lines, n)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
-        use = Use(self, state)
-        shape = (use.n,) if shape is None else shape
+        use, shape = use_of(self, state), self.index_shape(state)
         found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
         return found.reshape(*use.batch, *shape)
+
+    def index_shape(self, state: State) -> tuple[int, ...]:
+        """The shape of what `index` fills in for each learner."""
+        n = int(state.n_arms.flat[0])
+        return (self.index_lines, n) if self.index_lines else (n,)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
         if not self.runs_compiled:
             return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+        return CompiledRounds(self.play_stretch, self.memos, plays_parts=self.accepts_missing)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
-        use = Use(self, state)
+        use = use_of(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, self.detailed, *forms)
+        made = drivers(self.functions, self.allocates, self.detailed, *forms, self.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -225,14 +231,15 @@ class CorePolicy(Policy):
         made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
-    def compact(self, state: State) -> LiveCore | None:
-        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
-        return LiveCore(self, state) if self.runs_compiled and small else None
-
     @property
     def runs_compiled(self) -> bool:
         """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
         return self.compiled and unchanged(self, AS_COMPILED)
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether a live learner needs nothing but the functions of one learner."""
+        return self.runs_compiled
 
     @property
     def functions(self) -> Functions:
@@ -242,12 +249,22 @@ class CorePolicy(Policy):
         note_context = set_context if self.uses_context else None
         return Functions(*given, kind.prepare, kind.show, kind.settle or kind.derive, note_context)
 
+    def reached(self) -> tuple[Any, ...]:
+        """All functions that the drivers call, as they are now."""
+        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
+        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
+
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         numbers = [name for name, value in given.items() if is_number(value) or name in self.grids]
         axes = dict.fromkeys(numbers, 0) | dict(self.constants)
-        return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+        functions = dict(zip(ARGUMENTS, self.functions, strict=True))
+        functions |= {name: getattr(type(self), name) for name in self.helpers}
+        methods = tuple((name, each, self.allocates) for name, each in functions.items() if each is not None)
+        own = record_class((*axes, *self.parts), methods)
+        learners = (getattr(self, name).own_numbers(batch) for name in self.parts)
+        return own(*(spread(getattr(self, name), batch, each) for name, each in axes.items()), *learners)
 
     def check_numbers(self, batch: Batch) -> None:
         """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
@@ -269,31 +286,40 @@ def set_context(self: Any, s: Any, context: Any) -> None:
         s.context[column] = context[column]
 
 
-@lru_cache
-def own_type(names: tuple[str, ...]) -> Any:
-    return namedtuple("Own", names)
+def copied(part: Any) -> Any:
+    return copy_state(part) if isinstance(part, tuple) else np.array(part)
 
 
-def is_number(value: Any) -> bool:
-    """Whether a field is a number; whether it may be a grid of them, `grids` says."""
-    return isinstance(value, bool | int | float | np.number | np.bool_)
+def is_whole(feedback: Feedback) -> bool:
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
+    try:
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
+                return True
+        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+    except (TypeError, ValueError):
+        return True
+    return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def spread(value: Any, batch: Batch, axes: int) -> Any:
-    """A number or an array of so many axes, or a grid of them, with one axis for the learners; it is read-only."""
-    given: Any = np.asarray(value)
-    given = np.ascontiguousarray(given, KINDS.get(given.dtype.kind, np.float64)).reshape(given.shape)
-    inside = given.shape[given.ndim - axes :]
-    if given.ndim == axes:  # the same for all
-        return np.broadcast_to(given, (math.prod(batch), *inside))
-    whole: Any = np.ascontiguousarray(np.broadcast_to(given, (*batch, *inside))).reshape(-1, *inside)
-    whole.flags.writeable = False
-    return whole
+def arrival_of(feedback: Feedback, now: IntArray, both: bool) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, never, or `NOT_WAITED_FOR`.
+
+    both: whether z and y must be known.
+    """
+    known: BoolArray = ~np.isnan(feedback.y)
+    known = known & ~np.isnan(feedback.z) if both else known | ~np.isnan(feedback.z)
+    fresh = known & (True if feedback.fresh is None else feedback.fresh)
+    rest: Any = NOT_WAITED_FOR
+    if feedback.complete is not None:
+        rest = np.where(np.asarray(feedback.complete)[..., None], NEVER, NEVER - 1)
+    return np.where(fresh, now[..., None], np.where(known, 0, rest))
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
     """The problem of one learner of a batch."""
-    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (problem.n_arms,)}
+    n = problem.n_arms
+    shapes = {"reward_range": (2,), "overall_range": (2,), "weights": (n,), "structure": (n, n)}
     given = {name: getattr(problem, name) for name in shapes}
     own = {
         name: np.broadcast_to(value, (*batch, *shapes[name]))[row] for name, value in given.items() if value is not None
@@ -336,7 +362,6 @@ def scene_of(stretch: Stretch) -> Scene:
         lines(course.baseline, rounds) if added else np.zeros((worlds, 0, n)),
         lines(stretch.context, rounds, columns) if columns else np.zeros((worlds, rounds, 0)),
         np.ones((worlds, n)),
-        np.ones((worlds, n), np.bool_),
     )
 
 
@@ -344,8 +369,8 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0])
-    rings = (*rings, flight.memo, flight.context)
-    delays = (np.ascontiguousarray(part) for part in late.of_rounds)
+    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following, flight.memo, flight.arrival)
+    rings = (*rings, flight.context)
+    delays = (np.ascontiguousarray(part) for part in late)
     flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])

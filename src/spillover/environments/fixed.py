@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.environments.many_arms import MANY_ARMS, ManyArmsWorld, sorted_edges
 from spillover.environments.surroundings import Surroundings, given_surroundings
 from spillover.environments.synthetic import NO_MATRICES, WIDEST, check_course, check_observes
-from spillover.environments.world import SEMWorld
+from spillover.environments.world import MANY_ARMS, ManyArmsWorld, SEMWorld, sorted_edges
 from spillover.rng import Rng
 from spillover.tabular import from_networkx, in_columns, in_rows, names_of, table_of, to_networkx
 from spillover.types import Array, Batch, IntArray
@@ -201,7 +200,7 @@ class FixedSEM:
         return values
 
     def coefficients(self, name: str) -> Array | None:
-        """What the context columns do to each arm, (n, k), in the user's order."""
+        """The effects of the context columns on each arm, (n, k), in the user's order."""
         given = getattr(self, name)
         if given is None:
             return None

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from spillover import validate
-from spillover.environments.many_arms import MANY_ARMS, EdgeLists, ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.environments.surroundings import Surroundings, draw_surroundings
-from spillover.environments.world import LAWS, SEMWorld
+from spillover.environments.world import LAWS, MANY_ARMS, EdgeLists, ManyArmsWorld, SEMWorld, draw_pairs, sorted_edges
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch
 
@@ -113,7 +112,7 @@ class SyntheticSEM:
         return SEMWorld(graphs=np.stack(graphs, axis=-3), **self.draw_rest(rng, batch))
 
     def draw_rest(self, rng: Rng, batch: Batch) -> dict[str, Any]:
-        """What a world has besides its graphs."""
+        """Draw all of a world but its graphs."""
         low, high = self.gain_range
         return dict(
             gain=low + (high - low) * np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms)),

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spillover.evaluation.log import Log
-from spillover.evaluation.propensity import Estimate, Weighed
+from spillover.evaluation.log import Estimate, Log, Weighed
 from spillover.evaluation.worlds import Counterfactual, interval_of
 from spillover.formatting import (
     Interval,
@@ -46,7 +45,7 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """What decisions would have brought in all rounds, in expectation, with 95% intervals; in the sign of the table.
+    """The expected payoff that decisions would have had in all rounds, with 95% intervals; in the sign of the table.
 
     >>> import spillover as sp
     >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
@@ -136,7 +135,7 @@ def course_rounds(count: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation(Shown):
-    """How good past decisions were: `print` it, or see `answers`, `plot`, `to_frame` and `to_dict`.
+    """The evaluation of past decisions: `print` it, or see `answers`, `plot`, `to_frame` and `to_dict`.
 
     >>> import spillover as sp
     >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
@@ -145,7 +144,7 @@ class Evaluation(Shown):
     ['as it was', 'always a', 'always b', 'best fixed set', 'upper bound']
     """
 
-    view = "spillover.views.decisions:EvaluationView"
+    view = "spillover.views:EvaluationView"
 
     source: str  # the name of the file; "" for a table in memory
     history: History
@@ -250,7 +249,7 @@ CELL = 25
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """What was earned, a table, and a sentence for each policy."""
+    """Write what was earned, a table, and a sentence for each policy."""
     rounds = count_of(len(found.log.x), "round")
     source = f"{name_of(found.source)}: " if found.source else ""
     arms = count_of(len(found.log.arms), "arm")
@@ -306,7 +305,7 @@ def verdict_sentence(found: Evaluation, answer: Answer) -> str:
 
 
 def left_sentence(found: Evaluation) -> str:
-    """What was left on the table, at most."""
+    """Say what was left on the table, at most."""
     low, high = found.bound.gain
     if found.bound.verdict == SAME:
         return "Left on the table: nothing, as no decision changes the sum of the outcomes."

@@ -11,8 +11,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Delay, Environment, as_policy, suited
 from spillover.contracts.hyperparameters import with_values
-from spillover.experiments.compute import BlockTask, CellTask
-from spillover.experiments.fingerprint import describe, digest, source_digest
+from spillover.experiments.compute import BlockTask, CellTask, describe, digest, source_digest
 from spillover.experiments.forecast import Footprint, Part, Size, footprint, size_of
 from spillover.policies import find_policy
 from spillover.rng import Purpose, Rng
@@ -114,7 +113,7 @@ class Experiment:
     seed: int = 0
     replications: int = 100
     block: int = 100  # replications a cell
-    record: int = 50  # measure every so many rounds, and at the end
+    record: int = 50  # measure at multiples of this round, and at the end
     worlds: dict[str, Environment]
     delays: dict[str, Delay]
     policies: dict[str, Entry]

@@ -18,8 +18,8 @@ from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import ConstantDelay
 from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM
-from spillover.environments.many_arms import MANY_ARMS
 from spillover.environments.synthetic import Instance, SyntheticSEM
+from spillover.environments.world import MANY_ARMS
 from spillover.experiments.engines import workers_of
 from spillover.foresight import SparseWorld
 from spillover.rng import Purpose, Rng
@@ -58,14 +58,14 @@ class WorldSize(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """What one replication of a policy in a world at a delay takes."""
+    """The rounds and memory of one replication of a policy in a world at a delay."""
 
     rounds: int
     memory: int  # bytes
 
 
 class Size(NamedTuple):
-    """What an experiment or a search takes."""
+    """The size of an experiment or a search."""
 
     cells: int
     rounds: int  # over all cells: each plays its replications at once

@@ -73,7 +73,7 @@ class Results(Shown):
     1     2  ndc-sem            1
     """
 
-    view = "spillover.views.simulations:ResultsView"
+    view = "spillover.views:ResultsView"
 
     def __init__(self, experiment: Experiment, store: CellStore, cells: list[dict[str, Any]]) -> None:
         self.experiment = experiment

@@ -10,10 +10,9 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-from spillover.experiments.compute import Computed, Job, compute_job, versions
+from spillover.experiments.compute import Computed, Job, compute_job, describe, versions
 from spillover.experiments.engines import Pool, results, start_engine
 from spillover.experiments.experiment import Cell, Experiment
-from spillover.experiments.fingerprint import describe
 from spillover.experiments.parse import parse_experiment
 from spillover.experiments.results import Results, about_experiment
 from spillover.experiments.store import CellStore, Damaged

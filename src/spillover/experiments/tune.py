@@ -17,10 +17,9 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Environment
 from spillover.delays import as_delay
-from spillover.experiments.compute import BlockTask, Job
+from spillover.experiments.compute import BlockTask, Job, describe, digest, source_digest
 from spillover.experiments.engines import start_engine
 from spillover.experiments.experiment import TUNING_SEED, Block, Place, Search
-from spillover.experiments.fingerprint import describe, digest, source_digest
 from spillover.experiments.results import csv_bytes
 from spillover.experiments.run import computed, do_nothing
 from spillover.experiments.store import CellStore, Damaged
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 class Tuned(Shown):
     """The result of a search: final regret of each cell, (cells, replications), in each place."""
 
-    view = "spillover.views.simulations:TunedView"
+    view = "spillover.views:TunedView"
 
     search: Search
     regret: Mapping[Place, Array]

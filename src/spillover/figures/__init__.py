@@ -7,18 +7,22 @@ with needed_for("a figure", "plot"):
     from spillover.figures.decision import decision_figure
     from spillover.figures.graph import edges_of, graph_figure, graph_pair
     from spillover.figures.grid import grid_figure
-    from spillover.figures.learning import graph_error_figure, ratio_figure, ratio_panels
-    from spillover.figures.means import means_figure
-    from spillover.figures.output import (
+    from spillover.figures.learning import graph_error_figure, means_figure, ratio_figure, ratio_panels
+    from spillover.figures.regret import course_figure, delay_figure, regret_figure, regret_panels
+    from spillover.figures.style import (
+        Style,
         figure_bytes,
+        figure_legend,
+        figure_of,
         html_image,
         html_svg,
+        new_axes,
+        new_panels,
         png_data,
         save_figure,
         save_figures,
+        styles_for,
     )
-    from spillover.figures.regret import course_figure, delay_figure, regret_figure, regret_panels
-    from spillover.figures.style import Style, figure_legend, figure_of, new_axes, new_panels, styles_for
 
 __all__ = [
     "Difference",

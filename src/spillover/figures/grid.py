@@ -10,8 +10,7 @@ from matplotlib.patches import Ellipse, Rectangle
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spillover import validate
-from spillover.figures.output import file_stem, save_figures
-from spillover.figures.style import WIDTH, figure_of, new_axes, new_panels
+from spillover.figures.style import WIDTH, figure_of, file_stem, new_axes, new_panels, save_figures
 from spillover.types import Array
 
 ROOM = 45  # characters beside each other in the cells, that can be read

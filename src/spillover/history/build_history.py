@@ -6,22 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spillover.history.candidates import NO_ROUNDS
 from spillover.history.columns import (
+    OUTCOME,
+    ROW_NUMBER,
     STAR,
+    TOTAL,
     Item,
     Reading,
     collapsed,
     option_line,
+    parts_of,
+    rank,
     resolve_item,
     write_item,
 )
 from spillover.history.context import context_of
-from spillover.history.find_rounds import NO_ROUNDS
 from spillover.history.frame import Frame
 from spillover.history.panel import Panel, build_panel
-from spillover.history.problems import HistoryError
-from spillover.history.record import History
-from spillover.history.synonyms import OUTCOME, ROW_NUMBER, TOTAL, parts_of, rank
+from spillover.history.record import History, HistoryError
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
 
@@ -88,7 +91,7 @@ def assemble(
 
 
 def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:
-    """Where no cell says "not chosen", empty cells of rounds with a decision or an outcome do; and a note."""
+    """Take empty decisions of rounds that were played as "not chosen" if no cell says so; with a note."""
     there = ~np.isnan(panel.decision)
     played = there.any(axis=1, keepdims=True) | ~np.isnan(panel.y).all(axis=1, keepdims=True)
     blank = ~there & panel.present & played
@@ -138,7 +141,7 @@ def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
 
 
 def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]:
-    """What is missing and how it is taken: one note for each cause."""
+    """Say what is missing and how it is treated, one note for each cause."""
     notes: list[str] = []
     if not len(played):
         return notes

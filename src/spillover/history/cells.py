@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.history.problems import Problems
+from spillover.history.record import Problems
 from spillover.types import Array, BoolArray, IntArray
 
 YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}

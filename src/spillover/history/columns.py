@@ -1,24 +1,123 @@
-"""The meaning of columns: the grammar of `--columns`, groups of columns, and the reading of a whole table.
-
-    round=week,arm=store,chosen=promo,outcome=sales,context=price;temp     one row for each round and arm
-    round=date,chosen=feat.*,outcome=sales.*,context=price.*               one row for each round
-
-Pairs are separated by commas, the columns of a pair by semicolons. An asterisk stands for the arm's name. `tv:spend_1`
-names the arm of a column. A name that contains one of , ; = : * " is written in double quotes ("" for a quote in it).
-`dose=` stands for `chosen=` where columns hold amounts; `round=` (with nothing) takes the rows in their order.
-"""
+"""The meaning of columns: the names people give them, the grammar of `--columns`, the reading of a whole table."""
 
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from spillover.validate import shortened
 
+# The better the rank of a name (from 0), the surer it is. Names are compared without case, blanks and punctuation.
+
 if TYPE_CHECKING:
     from spillover.history.frame import Frame
+
+
+ROUND = (
+    "round date datetime timestamp time ds day week month quarter period t step trial epoch yearmonth yearweek "
+    "yearquarter datum woche monat fecha wk weekstart weekending weekcommencing weekof",
+    "year yr jahr",
+)
+ARM = (
+    "arm channel store brand product region unit action item market sku shop site geo dma",
+    "state city country zipcode zip postcode campaign ad keyword firm fcode company district county hospital school "
+    "plant branch outlet department segment cohort group location territory banner campaignid storeid unitid "
+    "productid regionid itemid firmid stateid cityid",
+)
+CHOSEN = (
+    "chosen treated treatment treat trt active promoted promotion promo on x decision selected played intervention "
+    "istreated ischosen ispromoted isactive isontreatment ispromo onpromotion exposed assigned",
+    "campaign grant law policy subsidy program programme feat feature featured disp display displayed coupon discount "
+    "ad advertised advertising ads email flag switch used open iscampaign adoption adopted spend cost budget s dose "
+    "amount media",
+)
+OUTCOME = (
+    "y outcome outcomes reward payoff target response total overall result",
+    "sales revenue clicks conversions orders units profit turnover cases deaths visits signups purchases "
+    "leads bookings demand share volume quantity sold gmv installs rides choice umsatz",
+)
+OWN = ("z own ownreward owneffect direct directreward instantaneous instantaneousreward",)
+CONTEXT = (
+    "holiday weekend weekday season event temperature temp rain weather price month quarter dayofweek isholiday "
+    "isweekend isweekday schoolholiday competitor",
+)
+ROW_NUMBER = ("rownames rowname unnamed0 index row rowid obs observation rownum rownumber no nr level0",)
+YEAR = ("year yr jahr",)
+PARTS = {"month": "month mon monat mo", "quarter": "quarter qtr q quartal", "week": "week wk woche isoweek kw"}
+DAY = "day dom dayofmonth mday"
+NAMED, KNOWN, PARTLY, UNNAMED = 30, 20, 10, 0  # levels of names
+CALENDAR = (
+    "jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october "
+    "november december mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday spring "
+    "summer autumn fall winter spr sum q1 q2 q3 q4 christmas xmas easter"
+)
+TOTAL = "total totals sum all overall grandtotal subtotal gesamt summe"
+
+
+@lru_cache(4096)
+def plain(name: str) -> str:
+    """A name without case, blanks and punctuation.
+
+    >>> plain("Week-of "), plain("is_treated")
+    ('weekof', 'istreated')
+    """
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+@lru_cache(65536)
+def rank(name: str, words: tuple[str, ...]) -> int | None:
+    """Rank a name among its synonyms, from 0 (surest); None if it is none of them."""
+    folded = plain(name)
+    for position, some in enumerate(words):
+        if folded in some.split():
+            return position
+    return None
+
+
+def is_a(name: str, words: str) -> bool:
+    return plain(name) in words.split()
+
+
+@lru_cache(65536)
+def level_of(name: str, some: tuple[str, ...]) -> int:
+    """Rate how well a name is known: as a whole, or in part."""
+    position = rank(name, some)
+    if position is not None:
+        return NAMED if position == 0 else KNOWN
+    return (
+        PARTLY if parts_of(name) & set(" ".join(some).split()) - {"on", "x", "t", "y", "s", "ad", "open"} else UNNAMED
+    )
+
+
+@lru_cache(65536)
+def parts_of(name: str) -> frozenset[str]:
+    """The words in a name."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return frozenset(part for part in re.split(r"[\W_\d]+", spaced.casefold()) if part)
+
+
+@lru_cache(65536)
+def is_circumstance(name: str) -> bool:
+    """Whether a name is that of a season, a holiday, a price: something that nobody chooses, or context at best."""
+    known = set(CONTEXT[0].split())
+    return bool(parts_of(name) & (known | set(CALENDAR.split()))) or plain(name) in known
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a name is that of an outcome, and not of a decision."""
+    return rank(name, OUTCOME) is not None and rank(name, CHOSEN) is None
+
+
+def is_total(name: str) -> bool:
+    """Whether a name is that of a total.
+
+    >>> is_total("Grand total"), is_total("totality")
+    (True, False)
+    """
+    return is_a(name, TOTAL)
 
 
 CLOSE = 0.6  # similarity, 0 to 1, from which on a name is suggested: rounds for round, not Datum for arm
@@ -184,7 +283,7 @@ def tokens(text: str) -> Tokens:
 
 
 def split(part: Tokens, separator: str, most: int = -1) -> list[Tokens]:
-    """Split at a separator that is not in quotes, at most so many times."""
+    """Split at a separator that is not in quotes, at most `most` times."""
     found: list[Tokens] = [[]]
     for sign, quoted in part:
         if sign == separator and not quoted and (most < 0 or len(found) <= most):
@@ -236,7 +335,7 @@ def as_items(value: object) -> tuple[Item, ...]:
 
 
 def matches(pattern: str, name: str) -> str | None:
-    """What the asterisk of a pattern stands for in a name; None if the name does not match.
+    """Return what the asterisk of a pattern stands for in a name; None if the name does not match.
 
     >>> matches("feat." + STAR, "feat.heinz41")
     'heinz41'
@@ -335,7 +434,7 @@ def collapsed(names: Sequence[str], among: Sequence[str]) -> list[str]:
 
 
 class TakenColumn(NamedTuple):
-    """What a column was taken for, and why."""
+    """The meaning that a column was given, and why."""
 
     column: str
     meaning: str
@@ -362,7 +461,7 @@ class Reading:
         return {*self.round, *((self.arm,) if self.arm else ()), *(item.name for item in items)}
 
     def taken(self, names: Sequence[str]) -> tuple[TakenColumn, ...]:
-        """What each column of the table was taken for, in the order of the table."""
+        """List the meaning of each column, in the order of the table."""
         chosen = "dose" if self.amounts else "chosen"
         roles = {name: "round" for name in self.round} | ({self.arm: "arm"} if self.arm else {})
         roles |= {item.name: "context" for item in self.context if item.name in names}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from spillover.history import synonyms
+from spillover.history import columns
 from spillover.history.candidates import (
     AMOUNTS,
     DECISION_NAMES,
@@ -15,6 +15,8 @@ from spillover.history.candidates import (
     SURE_ROUNDS,
     YES_NO,
     Candidate,
+    RowLayout,
+    find_layouts,
     is_amount,
     is_label,
     long_decisions,
@@ -22,23 +24,26 @@ from spillover.history.candidates import (
     own_rewards,
     surest,
     wide_decisions,
+    wide_layout,
 )
 from spillover.history.columns import (
     GIVEN,
+    UNNAMED,
     Item,
     Reading,
     Wanted,
     collapsed,
     find_groups,
+    is_circumstance,
+    is_outcome,
+    level_of,
     option_line,
     quote_names,
     resolve,
     write_columns,
 )
-from spillover.history.find_rounds import RowLayout, find_layouts, wide_layout
 from spillover.history.frame import Frame
-from spillover.history.problems import HistoryError
-from spillover.history.synonyms import UNNAMED, is_circumstance, is_outcome, level_of
+from spillover.history.record import HistoryError
 
 FROM_CONTENT = frozenset({YES_NO, AMOUNTS, ONLY_NUMBER, DECISION_NAMES})  # weak, if nothing else supports them
 UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
@@ -84,7 +89,7 @@ def known_before(frame: Frame, layout: RowLayout, context: Sequence[Item]) -> se
     used = (*layout.rounds.names, layout.arm)
     found = {name for name in frame.names if name not in used and any(item.names(name) for item in context)}
     for group in find_groups(frame.names) if found else []:
-        is_role = any(level_of(group.key, some) > UNNAMED for some in (synonyms.OUTCOME, synonyms.CHOSEN))
+        is_role = any(level_of(group.key, some) > UNNAMED for some in (columns.OUTCOME, columns.CHOSEN))
         found -= set(group.columns) if is_role and not found >= set(group.columns) else set()
     return found
 

@@ -5,19 +5,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.history.candidates import arm_key
+from spillover.history.candidates import arm_key, ask_order, part_numbers
 from spillover.history.cells import MISSING, YES_OR_NO, Unclear, is_empty, quote_cell
 from spillover.history.columns import (
+    PARTS,
     Item,
     Reading,
+    is_a,
 )
-from spillover.history.find_rounds import ask_order, part_numbers
 from spillover.history.frame import Column, Frame
 from spillover.history.plain_form import check_spelling, repeated
-from spillover.history.problems import Problems
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, natural_order
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, Problems, natural_order
 from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
-from spillover.history.synonyms import PARTS, is_a
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import listed

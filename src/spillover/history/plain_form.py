@@ -20,8 +20,7 @@ from spillover.history.cells import (
 )
 from spillover.history.columns import BY_NAME, GIVEN, Item, Reading, did_you_mean, option_line, write_columns
 from spillover.history.files import MEANINGS, OpenTable, batches, check_utf8, csv_error, match_columns, report_broken
-from spillover.history.problems import Problems
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, History, natural_order, shows_baseline
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, History, Problems, natural_order, shows_baseline
 from spillover.history.rounds import AskOrder, Calendar, calendar
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
@@ -346,7 +345,7 @@ def check_rewards(rows: Rows, problems: Problems, reward_range: Any, overall_ran
 
 
 def range_hint(z: Array) -> str:
-    """How to declare a range, with the range of the file."""
+    """Hint how to declare a range, with the range of the file."""
     return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 

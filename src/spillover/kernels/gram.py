@@ -34,16 +34,17 @@ def absorb(gram, residual, adjacency, z, y, weight, absorbed):
         absorb_outcome(gram, residual, adjacency, z, y, weight, False, np.empty(y.shape[0]))
 
 
-@gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")
-def squared_error(gram, cross, energy, adjacency, error):
+@njit(inline="always")
+def squared_error(gram, cross, energy, adjacency):
     """sum ||y - A y - z||^2 over rounds, from G = sum y y', C = sum (y - z) y' and sum (y - z)^2."""
     n = energy.shape[0]
-    error[0] = 0.0
+    error = 0.0
     for i in range(n):
-        error[0] += energy[i]
+        error += energy[i]
         for j in range(n):
             if adjacency[i, j] != 0.0:
                 fitted = 0.0
                 for k in range(n):
                     fitted += gram[j, k] * adjacency[i, k]
-                error[0] += adjacency[i, j] * (fitted - 2.0 * cross[i, j])
+                error += adjacency[i, j] * (fitted - 2.0 * cross[i, j])
+    return error

@@ -21,6 +21,7 @@ from spillover.kernels.row_solver import (
 from spillover.kernels.vectors import add_multiple
 
 MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
+WEIGHT_ERROR: Final = 1e-6  # relative, of weights that solve their equation: far more than rounding leaves
 ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
 
 
@@ -178,6 +179,35 @@ def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic,
     elif changed:
         cyclic_weights(adjacency, weights, square)
     return changed
+
+
+@njit(inline="always")
+def drop_infinite_weights(adjacency, weights, line):
+    """Set the weights of a graph A >= 0 with a spectral radius of 1 or more to 0: they do not exist.
+
+    The radius is below 1 if and only if w = 1 + A'w has a positive solution, so the weights prove it themselves.
+    """
+    n, exist = weights.shape[0], True
+    for j in range(n):
+        line[j] = 0.0
+    for i in range(n):
+        for j in range(n):
+            line[j] += weights[i] * adjacency[i, j]
+    for j in range(n):
+        exist &= weights[j] > 0.0 and abs(1.0 + line[j] - weights[j]) <= WEIGHT_ERROR * weights[j]
+    if not exist:
+        for j in range(n):
+            weights[j] = 0.0
+
+
+@njit(inline="always")
+def clear_fit(gram, residual, adjacency, pressure, weights, room):
+    """Start again from nothing."""
+    for i in range(weights.shape[0]):
+        for j in range(weights.shape[0]):
+            gram[i, j] = residual[i, j] = adjacency[i, j] = 0.0
+        pressure[i] = room[1][i] = room[2][i] = 0.0
+        weights[i] = 1.0
 
 
 # shared by `fit` and `fit_signed`

@@ -9,7 +9,8 @@ import numpy as np
 from spillover import validate
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.core.compiled import called
-from spillover.policies.changes import end_pull, fading, note_delay, start_pulls
+from spillover.kernels.arrivals import NEVER, NOT_WAITED_FOR
+from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
     any_testable,
@@ -56,14 +57,14 @@ WEIGHTS, MEAN, INDEX, SHIFT, OWN, FACTOR, STILL, CELLS = range(8)  # lines that 
 
 
 class Given(NamedTuple):
-    """The outcome of a round, in units of the reward range."""
+    """The outcome of a round as far as it is known, in units of the reward range."""
 
     x: Any  # (n,)
     dose: Any  # (n,)
     z: Any  # (n,): NaN where it is not known
     y: Any  # (n,): differences from the first known outcome of each arm; NaN where it is not known
-    fresh: Any  # (n,)
-    complete: Any
+    fresh: Any  # (n,): what is new; the rest was learned before
+    complete: Any  # whether nothing that is missing is waited for
     context: Any  # (1 + k,): 1 and the context
 
 
@@ -124,6 +125,7 @@ class Room(NamedTuple):
     regressors: Any  # (s,)
     places: Any  # (s,)
     picked: Any  # (d,)
+    news: Any  # (n,)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +222,7 @@ class InstrumentalSEM(CorePolicy):
             *(b[0], b[1], b[2], c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9]),
             *(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11], e[12], e[13], e[14]),
             *(f[0], f[1], np.empty((n, m)), g[0], g[1], np.empty(1 + s.context.shape[0]), h[0], h[1]),
-            *(np.empty((n, size)), np.empty(size), np.empty(size, np.int64), np.empty(d, np.int64)),
+            *(np.empty((n, size)), np.empty(size), np.empty(size, np.int64), np.empty(d, np.int64), np.empty(n, np.bool_)),
         )
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
@@ -230,17 +232,18 @@ class InstrumentalSEM(CorePolicy):
         choose_top(turn.lines[SHIFT], s.budget, turn, x)
 
     def note_play(self, s: Any, x: Any) -> None:
-        start_pulls(s, x, s.belief.latest > 0)
+        note_pulls(s, x, s.belief.latest > 0)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         room, age, heard = turn.room, s.rounds - lesson.round, False
         given = in_units(s, room, lesson)
-        remains = fading(s.longest_delay, s.belief.latest > 0) ** age  # before the belief is rewritten
+        remains = fade_of(s, s.belief.latest > 0) ** age  # before the belief is rewritten
         for i in range(s.n_arms):
             missing = math.isnan(given.y[i]) and math.isnan(given.z[i])
             news = given.fresh[i] and not missing
             heard |= news
-            if given.x[i] and (news or (missing and lesson.closed)):  # what is missing then never arrives
+            lost = missing and lesson.arrival.shape[0] > 0 and lesson.arrival[i] == NEVER
+            if given.x[i] and (news or lost):
                 end_pull(s, i, remains)
         expect_shocks(s, room, given)
         learn_effects(s, room, given, lesson.round)
@@ -283,6 +286,10 @@ class InstrumentalSEM(CorePolicy):
             for i in range(n):
                 found[CELLS + i, j], found[CELLS + n + i, j] = room.cells[i, j], room.scatter[i, j]
 
+    def index_shape(self, state: InstrumentalState) -> tuple[int, ...]:
+        n = state.in_flight.shape[-1]
+        return CELLS + 3 * n + 2, n
+
     def adjacency(self, state: InstrumentalState) -> Array:
         n = state.in_flight.shape[-1]
         return np.array(state.equations.coefficients[..., :n])
@@ -297,7 +304,7 @@ class InstrumentalSEM(CorePolicy):
     def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
         p, n = self.sizes(state.context.shape[-1])[0], state.in_flight.shape[-1]
         unit = np.asarray(state.reward_range[..., 1:] - state.reward_range[..., :1])
-        found = self.indices(state, rng, (CELLS + 3 * n + 2, n))
+        found = self.indices(state, rng)
         weights, mean, index, shift, own, factor, still = np.moveaxis(found[..., :CELLS, :], -2, 0)
         cells, scatter, uneven = np.split(found[..., CELLS:, :], [n, 2 * n], axis=-2)
         effects = structural_effects(state, own, p, self.signed)
@@ -340,16 +347,21 @@ def in_units(s: Any, room: Any, lesson: Lesson) -> Given:
     Outcomes are differences from the first known one of each arm, so that a constant that is added to all outcomes
     changes nothing but the baseline.
     """
-    unit = s.reward_range[1] - s.reward_range[0]
+    unit, arrival, complete = s.reward_range[1] - s.reward_range[0], lesson.arrival, True
     for i in range(s.n_arms):
-        y = lesson.y[i] / unit
+        y, z, room.news[i] = lesson.y[i] / unit, lesson.z[i] / unit, True
+        if arrival.shape[0] > 0:
+            room.news[i] = arrival[i] == s.rounds or arrival[i] == NOT_WAITED_FOR
+            if arrival[i] > s.rounds:
+                y, z = math.nan, math.nan
+                complete &= arrival[i] == NEVER or arrival[i] == NOT_WAITED_FOR
         if s.reference[i, 1] == 0.0 and not math.isnan(y):
             s.reference[i, 0], s.reference[i, 1] = y, 1.0
-        room.z[i], room.y[i] = lesson.z[i] / unit, y - s.reference[i, 0]
+        room.z[i], room.y[i] = z, y - s.reference[i, 0]
     room.context[0] = 1.0
     for c in range(lesson.context.shape[0]):
         room.context[1 + c] = lesson.context[c]
-    return Given(lesson.x, lesson.dose, room.z, room.y, lesson.fresh, lesson.complete, room.context)
+    return Given(lesson.x, lesson.dose, room.z, room.y, room.news, complete, room.context)
 
 
 @called

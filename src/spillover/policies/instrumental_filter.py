@@ -13,7 +13,9 @@ from typing import Any, Final
 
 from spillover.core import inner
 from spillover.core.compiled import called
-from spillover.policies.changes import expected_excess, note_change, rivals
+from spillover.kernels.switching import note_change
+from spillover.kernels.switching_scores import normal_excess
+from spillover.policies.changes import rivals
 from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, SHARE_PRIOR
 from spillover.policies.switching_state import SHARES
 
@@ -509,7 +511,7 @@ def value_arms(s: Any, room: Any, mean: Any, index: Any, shift: Any) -> None:
         noise[i], of_shift[i] = effect_variance(s.equations, i), shift_variance(s, i)
         afresh, of_prior = prior_mean + shift[i], s.prior[1] * s.equations.pooled[1]
         deviation = math.sqrt(weights[i] ** 2 * of_prior**2 + LASTING * afresh**2 * variances[i])
-        missed[i] = idle[i] * expected_excess(signs[i] * weights[i] * afresh - levels[i], deviation)
+        missed[i] = idle[i] * normal_excess(signs[i] * weights[i] * afresh - levels[i], deviation)
     for k in range(mass.shape[0]):
         room.stayed[k] = probability_of(mass, k)
         squares += room.stayed[k] ** 2
@@ -537,4 +539,4 @@ def value_arms(s: Any, room: Any, mean: Any, index: Any, shift: Any) -> None:
 def excess_of(m: Any, strength: Any, weight: Any, weight_variance: Any, room: Any, i: Any) -> Any:
     """What an arm with the own effect m, known by so many observations, may be better than its rival."""
     spread = weight**2 * (room.noise[i] / strength + room.of_shift[i]) + LASTING * m * m * weight_variance
-    return expected_excess(room.signs[i] * weight * m - room.levels[i], math.sqrt(spread))
+    return normal_excess(room.signs[i] * weight * m - room.levels[i], math.sqrt(spread))

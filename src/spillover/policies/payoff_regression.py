@@ -8,7 +8,9 @@ import numpy as np
 
 from spillover import validate
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
-from spillover.policies.changes import end_pull, expected_excess, fading, note_change, note_delay, rivals, start_pulls
+from spillover.kernels.switching import note_change
+from spillover.kernels.switching_scores import normal_excess
+from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls, rivals
 from spillover.policies.intervals import around
 from spillover.policies.switching_model import HAZARD, IDLE_HAZARD
 from spillover.rng import Purpose, Rng
@@ -99,6 +101,7 @@ class PayoffRegression(CorePolicy):
 
     compiled = True
     allocates = False
+    index_lines = 3
     unchanged_by_play = tuple(set(PayoffState._fields) - {"rounds", "last_pull", "in_flight"})
     order_free = False
     explains = True
@@ -171,14 +174,14 @@ class PayoffRegression(CorePolicy):
         choose_top(turn.lines[INDEX], s.budget, turn, x)
 
     def note_play(self, s: Any, x: Any) -> None:
-        start_pulls(s, x, s.latest > 0)
+        note_pulls(s, x, s.latest > 0)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         x, payoff, age = lesson.x, 0.0, s.rounds - lesson.round
         for i in range(x.shape[0]):
             payoff += lesson.y[i]
         fill_features(lesson, turn.room.features)
-        remains = fading(s.longest_delay, s.latest > 0) ** age
+        remains = fade_of(s, s.latest > 0) ** age
         if s.latest == 0:
             expect_around(s, payoff)
         if lesson.round > s.latest:
@@ -196,7 +199,7 @@ class PayoffRegression(CorePolicy):
 
     def effects(self, state: PayoffState) -> tuple[Array, Array, Array]:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
-        found = self.indices(state, Rng(0).at(Purpose.CHOICE), (3, state.in_flight.shape[-1]))
+        found = self.indices(state, Rng(0).at(Purpose.CHOICE))
         return found[..., EFFECT, :], found[..., DEVIATION, :], found[..., INDEX, :]
 
     def signals(self, state: PayoffState) -> dict[str, Any]:
@@ -367,12 +370,12 @@ def value_arms(s: Any, room: Any, ordered: Any, found: Any) -> None:
         inside = found[EFFECT, i] >= threshold and found[EFFECT, i] > 0.0
         signs[i], levels[i] = (-1.0, runner_up) if inside else (1.0, threshold)
         gap = signs[i] * (s.prior_mean[i] - levels[i])
-        missed[i] = room.idle[i] * expected_excess(gap, math.sqrt(s.prior_variance[i]))
+        missed[i] = room.idle[i] * normal_excess(gap, math.sqrt(s.prior_variance[i]))
     for k in range(count):
         if mass[k] >= LEAST:
             share = mass[k] * mass[k] / squares  # squared: payoffs in flight will settle an improbable change anyway
             for i in range(n):
                 gap, own = signs[i] * (means[k, i] - levels[i]), math.sqrt(variance * spreads[k, i])
-                missed[i] += (1.0 - room.idle[i]) * share * expected_excess(gap, own)
+                missed[i] += (1.0 - room.idle[i]) * share * normal_excess(gap, own)
     for i in range(n):
         missed[i] = found[EFFECT, i] + HORIZON * missed[i] / (1.0 + s.in_flight[i]) ** 2

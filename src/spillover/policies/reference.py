@@ -1,58 +1,107 @@
-"""Reference points: the uniform random policy and the oracle; see also `delayed_oracle`."""
+"""Reference points: the uniform random policy, the oracle, and an oracle whose knowledge is delayed like feedback."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, Policy, ScoredWorld, methods_of, unchanged
+from spillover import validate
+from spillover.contracts import (
+    ROUND,
+    ScoredContextualWorld,
+    ScoredWorld,
+    methods_of,
+    require_contextual,
+    unchanged,
+)
+from spillover.core import CorePolicy, Lesson, Turn, inner
 from spillover.foresight import ForeseeableWorld, best_of_each
-from spillover.policies.decided_rounds import CountState, next_rounds, play_decided
+from spillover.kernels.drawing import philox, to_unit
 from spillover.policies.explanations import graph_free_explanation
-from spillover.rng import Purpose, Rng
+from spillover.rng import Rng
 from spillover.types import (
     Array,
     Batch,
     BoolArray,
     Choice,
+    Constant,
     Explanation,
     Feedback,
     IntArray,
     Problem,
+    Round,
+    Rounds,
+    State,
     Stretch,
 )
 
-FEW_ARMS = 128  # whose ranks are counted faster than arms are sorted
+BLOCK = 4  # numbers that are drawn together
+EVERYTHING = (-np.inf, np.inf)  # the range of rewards
 
 
-class Counting(Policy):
-    """Base of the reference points, which keep track of the rounds and learn nothing else."""
+class CountState(NamedTuple):
+    """The number of rounds played."""
 
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): all numbers
+
+
+class BestSets(NamedTuple):
+    """The best sets of the rounds that the next decisions may need; none in between."""
+
+    first: Round  # (*batch,): the first of these rounds
+    sets: BoolArray  # (*batch, rounds, n)
+
+
+class OracleState(NamedTuple):
+    """The number of rounds played, and the latest ones of which something was reported."""
+
+    rounds: Rounds  # (*batch,)
+    latest: Round  # (*batch, n) of each arm: 0 while nothing has arrived
+    best: BestSets
+    n_arms: Constant[IntArray]  # (*batch,)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): all numbers
+
+
+class Counting(CorePolicy):
+    """Base of the reference points, which learn nothing from what outcomes are."""
+
+    compiled = True
+    allocates = False
     explains = True
     needs_rewards = False
     needs_outcomes = False
     accepts_missing = True
 
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CountState:
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
         validate.problem(problem)
-        zero = np.zeros(batch, np.int64)
-        shape = np.broadcast_to(np.array([problem.n_arms, problem.budget]), (*batch, 2)).copy()
-        return CountState(zero, zero.copy(), shape)
+        return CountState(
+            rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=validate.spread("reward_range", EVERYTHING, (*batch, 2)),
+        )
 
-    def played(self, state: CountState, x: BoolArray) -> CountState:
-        validate.decision("x", x, (*state.rounds.shape, int(state.shape.flat[0])))
-        return state._replace(rounds=state.rounds + 1)
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        shape = (*state.rounds.shape, int(state.n_arms.flat[0]))
+        feedback = validate.partial_feedback(feedback, shape, np.array(EVERYTHING), state.rounds)
+        nothing = np.zeros(shape)
+        return super().learn(state, feedback._replace(z=nothing, y=nothing), rng)
 
-    def update(self, state: CountState, feedback: Feedback, rng: Rng) -> CountState:
-        shape = (*state.rounds.shape, int(state.shape.flat[0]))
-        feedback = validate.partial_feedback(feedback, shape, np.array([-np.inf, np.inf]), state.rounds)
-        played_at = np.where(feedback.arrived, state.rounds - feedback.age, 0)
-        return state._replace(latest=np.maximum(state.latest, played_at))
+    @property
+    def runs_compiled(self) -> bool:
+        return unchanged(self, COUNTING)
 
-    def signals(self, state: CountState) -> dict[str, Any]:
+    def signals(self, state: State) -> dict[str, Any]:
         """It learns nothing, so there is nothing to check."""
         return {"learns": False}
+
+
+COUNTING = methods_of(Counting, ROUND)
 
 
 def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
@@ -63,22 +112,26 @@ def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
     return np.take_along_axis(best, which.reshape(rounds.shape)[..., None], axis=-2)
 
 
-def random_order(state: CountState, rng: Rng) -> IntArray:
-    """A uniformly random rank, from 0, for each arm."""
-    return rng.permutation(int(state.shape.flat[0]))
-
-
-def random_set(state: CountState, rng: Rng) -> BoolArray:
-    """A uniformly random set of exactly `budget` arms: those with the first ranks."""
-    n, budget = state.shape.flat[:2].tolist()
-    if n <= FEW_ARMS:
-        return np.asarray(kernels.random_set(*rng.address(), budget, np.empty(n)))
-    return np.asarray(random_order(state, rng) < budget)
+@inner
+def fill_random_set(turn: Turn, budget: int, x: Any) -> None:
+    """A uniformly random set of `budget` arms: the ranks of the first so many random numbers, one for each arm."""
+    drawn, n = turn.lines[0], x.shape[0]
+    for start in range(0, n, BLOCK):
+        words = philox(np.uint64(start), turn.call, turn.round, turn.purpose, turn.key[0], turn.key[1])
+        for i in range(start, min(start + BLOCK, n)):
+            drawn[i] = to_unit(words[i - start])
+            x[i] = False
+    for j in range(budget):
+        rank = 0
+        for i in range(n):
+            rank += (drawn[i] < drawn[j]) | ((drawn[i] == drawn[j]) & (i < j))
+        x[rank] = True
 
 
 def random_explanation(state: CountState, rng: Rng) -> Explanation:
     """An explanation without estimates: the score is the random rank of an arm, 1 for the first, 1 / n for the last."""
-    place = np.broadcast_to(random_order(state, rng), (*state.rounds.shape, int(state.shape.flat[0])))
+    n = int(state.n_arms.flat[0])
+    place = np.broadcast_to(rng.permutation(n), (*state.rounds.shape, n))
     return graph_free_explanation(
         mean=np.full(place.shape, np.nan),
         count=np.zeros(place.shape),
@@ -99,28 +152,65 @@ class Uniform(Counting):
     quantity = "rank in a random order"
     scores_have_units = False
 
-    def select(self, state: CountState, rng: Rng) -> Choice:
-        return Choice(random_set(state, rng))
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        fill_random_set(turn, s.budget, x)
 
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
-        return form if unchanged(self, UNIFORM) else None
-
-    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        x = random_set(state, rng.over(Purpose.CHOICE, next_rounds(state, stretch)))
-        return play_decided(x, state, stretch, rng)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        pass
 
     def explain(self, state: CountState, rng: Rng) -> Explanation:
         """The scores are random ranks."""
         return random_explanation(state, rng)
 
 
-UNIFORM = methods_of(Uniform, ROUND)
+@dataclass(frozen=True, kw_only=True)
+class BestOfRounds(Counting):
+    """Base of the oracles, which play the best set of a round; before decisions the world is asked for the sets."""
+
+    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
+
+    needs_world = True
+
+    def with_world(self, world: ScoredWorld) -> "BestOfRounds":
+        return replace(self, world=world)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> OracleState:
+        counts, n = super().init(problem, rng, batch), problem.n_arms
+        nothing = BestSets(np.zeros(batch, np.int64), np.zeros((*batch, 0, n), np.bool_))
+        return OracleState(latest=np.zeros((*batch, n), np.int64), best=nothing, **counts._asdict())
+
+    def oldest(self, state: OracleState) -> IntArray:
+        """The round whose best set the next decision is, (*batch,): at least this one is that of later decisions."""
+        raise NotImplementedError
+
+    def with_sets(self, state: OracleState, rounds: IntArray) -> OracleState:
+        """The state with the best sets of these rounds, (*batch, rounds)."""
+        sets = best_sets(require_world(self.world, self), rounds)
+        return state._replace(best=BestSets(rounds[..., 0].copy(), np.ascontiguousarray(sets)))
+
+    def select(self, state: OracleState, rng: Rng) -> Choice:
+        return super().select(self.with_sets(state, self.oldest(state)[..., None]), rng)
+
+    @property
+    def runs_compiled(self) -> bool:
+        return unchanged(self, AS_COMPILED)
+
+    def play_stretch(self, state: OracleState, stretch: Stretch, rng: Rng) -> OracleState | None:
+        first, last = int(self.oldest(state).min()), int(state.rounds.flat[0]) + len(stretch.recorded)
+        rounds = np.broadcast_to(np.arange(first, last + 1), (*state.rounds.shape, last + 1 - first))
+        played: OracleState | None = super().play_stretch(self.with_sets(state, rounds), stretch, rng)
+        return played and played._replace(best=state.best)
+
+    @property
+    def runs_alone(self) -> bool:
+        return False
+
+
+AS_COMPILED = methods_of(BestOfRounds, ROUND)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oracle(Counting):
+class Oracle(BestOfRounds):
     """Plays the best set of every round: the policy that regret is measured against.
 
     >>> import spillover as sp
@@ -129,39 +219,25 @@ class Oracle(Counting):
     array([0., 0.])
     """
 
-    world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
+    def oldest(self, state: OracleState) -> IntArray:
+        return np.asarray(state.rounds + 1)
 
-    needs_world = True
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        best = s.best.sets[s.rounds + 1 - s.best.first]
+        for i in range(x.shape[0]):
+            x[i] = best[i]
 
-    def with_world(self, world: ScoredWorld) -> Policy:
-        return replace(self, world=world)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        pass
 
-    def select(self, state: CountState, rng: Rng) -> Choice:
-        t = int(state.rounds.flat[0]) + 1
-        best = require_world(self.world, self).best(t)
-        return Choice(np.broadcast_to(best, (*state.rounds.shape, best.shape[-1])).copy())
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, draws_rewards=True, plays_parts=True)
-        return form if unchanged(self, ORACLE) else None
-
-    def play_stretch(self, state: CountState, stretch: Stretch, rng: Rng) -> CountState | None:
-        world = require_world(self.world, self)
-        rounds = np.broadcast_to(next_rounds(state, stretch), (*state.rounds.shape, len(stretch.recorded)))
-        return play_decided(best_sets(world, rounds), state, stretch, rng)
-
-    def explain(self, state: CountState, rng: Rng) -> Explanation:
+    def explain(self, state: OracleState, rng: Rng) -> Explanation:
         """The true means, graph and weights of the next round; no exploration bonus."""
         return true_explanation(require_world(self.world, self), int(state.rounds.flat[0]) + 1, state)
 
 
-ORACLE = methods_of(Oracle, ROUND)
-
-
-def true_explanation(world: ScoredWorld, t: int, state: CountState) -> Explanation:
+def true_explanation(world: ScoredWorld, t: int, state: OracleState) -> Explanation:
     """The true values of round t, from the world's expected payoffs, weights and edges."""
-    n = int(state.shape.flat[0])
+    n = int(state.n_arms.flat[0])
     shape = (*state.rounds.shape, n)
     weights = np.broadcast_to(world.weights(t), shape)
     adjacency = np.broadcast_to(world.adjacency(t), (*shape, n)).copy()
@@ -200,3 +276,137 @@ def require_world(world: ScoredWorld | None, policy: object) -> ScoredWorld:
             f"elsewhere use {type(policy).__name__}().with_world(environment.draw(rng, batch))"
         )
     return world
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayedOracle(BestOfRounds):
+    """Plays the set that was best in the latest round whose outcome has arrived; random sets before the first.
+
+    With a constant delay D that is the best set of round t - 1 - D: its regret is the cost of the delay alone. It is a
+    reference point, not a bound: drift can be extrapolated, and before the first arrival arms with many descendants
+    are better than random ones.
+
+    It knows the context of the coming round: the set is the best one in that context, with the graph and the
+    effectiveness of the latest round that has arrived. If arms report at different times, each arm counts as of its own
+    latest report; an arm without one gets a random mean.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=30, changes=(11,))
+    >>> run = sp.simulate(DelayedOracle(), world, sp.ConstantDelay(5), replications=4, seed=0)
+    >>> run.regret[:, -1] == run.regret[:, 16]  # five rounds after the change it knows all again
+    array([ True,  True,  True,  True])
+    """
+
+    uses_context = True
+
+    def oldest(self, state: OracleState) -> IntArray:
+        return np.maximum(newest_round(state.latest), 1)
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        newest = 0
+        for i in range(x.shape[0]):
+            newest = max(newest, s.latest[i])
+        if newest == 0:
+            fill_random_set(turn, s.budget, x)
+            return
+        best = s.best.sets[newest - s.best.first]
+        for i in range(x.shape[0]):
+            x[i] = best[i]
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        for i in range(lesson.x.shape[0]):
+            s.latest[i] = max(s.latest[i], lesson.round)
+
+    def learn(self, state: OracleState, feedback: Feedback, rng: Rng) -> OracleState:
+        before = state.latest.copy()
+        learned: OracleState = super().learn(state, feedback, rng)
+        if feedback.fresh is not None:
+            np.copyto(learned.latest, before, where=~feedback.fresh)
+        return learned
+
+    def select(self, state: OracleState, rng: Rng) -> Choice:
+        choice, world = super().select(state, rng), require_world(self.world, self)
+        apart = differs(world, state.latest) & (newest_round(state.latest) > 0)
+        if not apart.any():
+            return choice
+        t, drawn = int(state.rounds.flat[0]) + 1, rng.uniform(state.latest.shape[-1])
+        weights, means = recalled(world, t, state.latest, np.broadcast_to(drawn, state.latest.shape))
+        return Choice(np.where(apart[..., None], best_set(world, weights * means), choice.x))
+
+    @property
+    def runs_compiled(self) -> bool:
+        told = self.world is None or not self.world.problem.context
+        return told and unchanged(self, AS_COMPILED_DELAYED)
+
+    def explain(self, state: OracleState, rng: Rng) -> Explanation:
+        """The true values of the latest round whose outcome has arrived; random ranks before the first."""
+        world, found = require_world(self.world, self), random_explanation(state, rng)
+        t, latest, newest = int(state.rounds.flat[0]) + 1, state.latest, newest_round(state.latest)
+        for s in np.unique(newest[newest > 0]):
+            found = where_rows(newest == s, true_explanation(world, int(s), state), found)
+        here = (newest > 0) & differs(world, latest)
+        if not here.any():
+            return found
+        drawn = np.broadcast_to(rng.uniform(latest.shape[-1]), latest.shape)
+        weights, means = recalled(world, t, latest, drawn)
+        estimates = replace(found, mean=means, index=means, weights=weights, score=weights * means)
+        return where_rows(here, estimates, found)
+
+
+AS_COMPILED_DELAYED = methods_of(DelayedOracle, ROUND)
+
+
+def newest_round(latest: IntArray) -> IntArray:
+    """The latest round of which any outcome has arrived; 0 before the first."""
+    return np.asarray(latest.max(axis=-1))
+
+
+def differs(world: ScoredWorld, latest: IntArray) -> BoolArray:
+    """Whether arms are known as of different rounds, or in another context: then no round's best set is the answer."""
+    if world.problem.context:
+        return np.ones(latest.shape[:-1], np.bool_)
+    return np.asarray((latest != newest_round(latest)[..., None]).any(axis=-1))
+
+
+def recalled(world: ScoredWorld, t: int, latest: IntArray, drawn: Array) -> tuple[Array, Array]:
+    """Weights and mean rewards in the context of round t, each arm as of its latest report, (*batch, n).
+
+    drawn: the mean rewards of arms without a report.
+    """
+    reported = np.maximum(latest, 1)
+    different, shape = np.unique(reported), latest.shape
+    tell = scores_in(world, t, shape)
+    then = np.stack([np.broadcast_to(world.weights(int(s)), shape) for s in different], axis=-2)
+    now = np.stack([np.broadcast_to(tell(int(s)), shape) for s in different], axis=-2)
+    known = np.divide(now, then, out=np.zeros(then.shape), where=then != 0)
+    at = np.searchsorted(different, reported)[..., None, :]
+    means = np.where(latest > 0, np.take_along_axis(known, at, axis=-2)[..., 0, :], drawn)
+    return np.take_along_axis(then, at.max(axis=-1, keepdims=True), axis=-2)[..., 0, :], means
+
+
+def scores_in(world: ScoredWorld, t: int, shape: Batch) -> Callable[[int], Array]:
+    """The expected payoff of each arm in the context of round t, as a function of the round that it is known as of."""
+    if world.problem.context or isinstance(world, ScoredContextualWorld):
+        told = require_contextual(world)
+        return lambda as_of: told.scores(t, as_of)
+    return lambda as_of: payoffs(world, as_of, shape)
+
+
+def best_set(world: ScoredWorld, scores: Array) -> BoolArray:
+    """The feasible set with the highest sum of scores; a world without such a method has only its budget."""
+    if isinstance(world, ScoredContextualWorld):
+        return world.best_set(scores)
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    rank = np.argsort(order, axis=-1, kind="stable")
+    return np.asarray((rank < world.problem.budget) & (scores > 0))
+
+
+def where_rows(here: BoolArray, one: Explanation, other: Explanation) -> Explanation:
+    """One explanation for some rows of a batch, the other for the rest."""
+    merged = {}
+    for each in fields(Explanation):
+        first, second = getattr(one, each.name), getattr(other, each.name)
+        if first is None:  # reference points do not fill it in
+            continue
+        merged[each.name] = np.where(here.reshape(here.shape + (1,) * (first.ndim - here.ndim)), first, second)
+    return Explanation(**merged)

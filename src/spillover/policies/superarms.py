@@ -95,6 +95,9 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The index of each set, (sets,)."""
         fill_index(self, s, found)
 
+    def index_shape(self, state: SuperArmState) -> tuple[int, ...]:
+        return state.averages.sums.shape[-1:]
+
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         scores, chosen = turn.room
         fill_index(self, s, scores)
@@ -128,7 +131,7 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The estimates of an arm are those of the best set that contains it."""
         chosen = self.select(state, rng).x
         place = (state.members == chosen[..., None, :]).all(axis=-1).argmax(axis=-1)
-        index = self.indices(state, rng, state.averages.sums.shape[-1:])
+        index = self.indices(state, rng)
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
         count = counts_now(state.averages, state.rounds, self.discount)

@@ -97,7 +97,7 @@ class Reasons(Shown):
     ['web', 'radio']
     """
 
-    view = "spillover.views.decisions:ReasonsView"
+    view = "spillover.views:ReasonsView"
 
     arms: tuple[ArmReason, ...]  # in the order of their positions
     swaps: tuple[Swap, ...]  # the ones with the largest change, best first

@@ -1,9 +1,8 @@
 """From a table to the next decision: the choice, the same by what is known alone, and how far to trust it."""
 
-from spillover.recommendation.arms import ArmAnswer
-from spillover.recommendation.choose import RECOMMENDED
 from spillover.recommendation.decide import decide, next_decision
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.result import Recommendation
+from spillover.recommendation.question import RECOMMENDED, Question
+from spillover.recommendation.result import ArmAnswer, Recommendation
 
-__all__ = ["RECOMMENDED", "ArmAnswer", "Facts", "Recommendation", "decide", "facts_of", "next_decision"]
+__all__ = ["RECOMMENDED", "ArmAnswer", "Facts", "Question", "Recommendation", "decide", "facts_of", "next_decision"]

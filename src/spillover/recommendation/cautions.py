@@ -1,4 +1,4 @@
-"""Warnings next to a decision: estimates that cannot be, or that the plain data contradict."""
+"""Warnings next to a decision: estimates that cannot be, that the data contradict, or in different units."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,19 +6,56 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.assessment import Assessment
+from spillover.assessment.data import MOST_ARMS
 from spillover.assessment.findings import NOTE, WARNING, Finding
 from spillover.formatting import Interval, interval_of, short_number
+from spillover.history import History
 from spillover.reasons import Reasons
+from spillover.reasons.health import unit_factor, unit_sentence
 from spillover.reasons.paths import is_dense, solvable
 from spillover.recommendation.clarity import IN_AN_INTERVAL
 from spillover.types import Array
 from spillover.validate import quoted
 
+FEWEST_FREE = 10  # degrees of freedom
+UNIT_ERRORS = 6.0  # standard errors from 1: of a few hundred arms none reaches them by chance
+EXACT = 1e-9  # of the spread of an outcome: smaller residuals are rounding
+
+
+def different_units(history: History) -> Iterator[Finding]:
+    """Whether one unit of an arm's z goes with far more or far less than one unit of its own y."""
+    if history.observes != "both" or not history.has_overall or len(history.arms) > MOST_ARMS:
+        return
+    factor = unit_factor(table_slopes(history))
+    if factor is not None:
+        yield Finding("units-differ", WARNING, unit_sentence(factor))
+
+
+def table_slopes(history: History) -> Array:
+    """Least squares of each arm's y on all z and a constant: its own slope, as `reasons.units.unit_factor` takes it."""
+    n = len(history.arms)
+    rows = history.arrived & np.isfinite(history.y).all(axis=1) & np.isfinite(history.z).all(axis=1)
+    if rows.sum() < n + 1 + FEWEST_FREE:
+        return np.full(n, np.nan)
+    z, y = history.z[rows], history.y[rows]
+    design = np.column_stack([z, np.ones(len(z))])
+    size = np.maximum(np.abs(design).max(axis=0), np.finfo(float).tiny)
+    scaled = design / size
+    fitted, _, rank, _ = np.linalg.lstsq(scaled, y, rcond=None)
+    inverse = np.linalg.pinv(scaled, rcond=np.finfo(float).eps * len(z))  # not of its square, which may be negative
+    residual = np.square(y - scaled @ fitted).sum(axis=0) / max(len(z) - int(rank), 1)
+    noise = np.maximum(residual, np.square(EXACT * np.abs(y).max(axis=0)))
+    slopes = np.diagonal(fitted[:n]) / size[:n]
+    error = np.sqrt(noise * np.square(inverse[:n]).sum(axis=1)) / size[:n]
+    separate = np.isclose((inverse @ scaled).diagonal()[:n], 1.0, atol=1e-6)
+    clear = np.abs(slopes - 1.0) > UNIT_ERRORS * error
+    return np.where(separate, np.where(clear, slopes, 1.0), np.nan)
+
+
 FALSE_ALARMS = 0.002  # probability of a contradiction by chance, among all comparisons of an answer
 ERRORS = 2.0  # standard errors by which the reference must differ from 0 to contradict a sign
 MATERIAL = 0.1  # of the spread of the outcomes: a smaller estimate has no sign to speak of
 BASELINE = 0.1  # of the average outcome: a smaller baseline is not worth a word
-EXACT = 1e-9  # of the spread: a smaller standard error is rounding
 LISTED = 3  # contradictions in one sentence
 
 

@@ -8,22 +8,49 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.exact import EFFORT
-from spillover.constraints.search import check_feasible
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.constraints.search import EFFORT, check_feasible, searched_set
+from spillover.contracts import Policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility
 from spillover.recommendation.estimates import history_effects, is_relative, with_effects
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import by_knowledge, known_arms
+from spillover.recommendation.question import RECOMMENDED, Question
 from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
 from spillover.types import BoolArray, Explanation
 
-RECOMMENDED = "switching-sem"
+ABOVE_NOTHING = 1e-3  # of the range of effects: what the worst of relative effects counts more than choosing nothing
+
+
+def known_arms(explanation: Explanation) -> BoolArray:
+    """Arms with data."""
+    return np.asarray(np.isfinite(explanation.mean) & (explanation.count > 0))
+
+
+def by_knowledge(
+    explanation: Explanation,
+    budget: int,
+    constraints: Sequence[Constraint] = (),
+    *,
+    arms: Sequence[str] | None = None,
+    effort: int = EFFORT,
+    relative: bool = False,
+) -> Explanation:
+    """The same estimates with the exploration bonus left out, and the set that is best by them.
+
+    relative: whether effects are known only relative to each other, so that none is a reason to choose fewer arms.
+    """
+    mean = np.where(known_arms(explanation), explanation.mean, 0.0)  # an arm without data is worth nothing yet
+    effects = explanation.weights * mean
+    lowest = float(effects.min()) - ABOVE_NOTHING * float(np.ptp(effects)) - 1e-300 if relative else 0.0
+    chosen, more = searched_set(effects - lowest, budget, constraints, arms=arms, effort=effort)
+    could_gain = more if constraints else None
+    return replace(explanation, index=mean, score=effects, chosen=chosen, plan="", could_gain=could_gain)
+
+
 REGRESSION = "a regression"  # the name of what tables without own rewards are answered by
 SWITCHING = SwitchingSEM()
 NOISE = 0.1  # of what a payoff is assumed to vary by at first: with 1, intervals of short tables are twice too wide
@@ -68,50 +95,41 @@ def recommended_policy(history: History, facts: Facts | None = None) -> tuple[st
     return RECOMMENDED, SWITCHING
 
 
-def learn(
+def learned(
     history: History,
+    question: Question,
     *,
-    budget: int | None,
-    policy: AnyPolicy | None = None,
-    name: str = "",
-    seed: int = 0,
-    reward_range: tuple[float, float] | None = None,
-    overall_range: tuple[float, float] | None = None,
     progress: Callable[[int], None] = lambda rounds: None,
     facts: Facts | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Learned:
     """Learn from a history. facts: of it, if they are known already. checkpoints: see `replay_history`."""
-    most = check_budget(budget, history)
-    name, used = recommended_policy(history, facts) if policy is None else (name, as_policy(policy))
-    given = {"reward_range": reward_range, "overall_range": overall_range}
-    ranges = {key: value for key, value in given.items() if value is not None}
+    most, given = check_budget(question.budget, history), question.named_policy
+    name, used = recommended_policy(history, facts) if given is None else (question.policy_name, given)
     learner = replay_history(
-        used, history, budget=most, seed=seed, progress=progress, checkpoints=checkpoints, **ranges
+        used,
+        history,
+        budget=most,
+        seed=question.seed,
+        progress=progress,
+        checkpoints=checkpoints,
+        **question.ranges,
     )
-    if policy is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
+    if given is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.unconstrained  # it may be that of an earlier replay
+    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 
-def choose_from(
-    learned: Learned,
-    history: History,
-    limits: Sequence[Constraint] = (),
-    *,
-    explore: bool = False,
-    effort: int = EFFORT,
-    known: Explanation | None = None,
-) -> Chosen:
+def chosen(found: Learned, history: History, question: Question, known: Explanation | None = None) -> Chosen:
     """The set that is best by what is known; at the start, or to explore, the policy's own choice.
 
     known: its explanation without limits, if there is one already.
     """
-    learner, most = learned.learner, learned.budget
+    learner, most, effects = found.learner, found.budget, found.effects
+    limits, effort, explore = question.constraints, question.steps, question.explore
     bound = learner.under(limits, arms=history.arms, effort=effort) if limits else learner
     explanation = known if known is not None and not limits else bound.explain(known)
-    effects = learned.effects
     if effects is not None:
         explanation = with_effects(explanation, effects)
     relative = effects is not None and is_relative(history)
@@ -119,11 +137,11 @@ def choose_from(
     starting = bool(np.any(explanation.planned)) or not known_arms(explanation).any()
     if effects is None or starting:
         explores = explore or starting
-        return Chosen(learned.policy, most, tuple(limits), learner, explanation if explores else alone, alone, explores)
+        return Chosen(found.policy, most, limits, learner, explanation if explores else alone, alone, explores)
     tried, trial = trial_of(explanation, alone, effects, feasibility(history.arms, most, limits), most, history.arms)
     explores = explore and trial is not None
     decision = tried if explores else alone
-    return Chosen(learned.policy, most, tuple(limits), learner, decision, alone, explores, True, trial)
+    return Chosen(found.policy, most, limits, learner, decision, alone, explores, True, trial)
 
 
 def trial_of(
@@ -145,33 +163,15 @@ def trial_of(
 
 def choose(
     history: History,
+    question: Question,
     *,
-    budget: int | None,
-    policy: AnyPolicy | None = None,
-    name: str = "",
-    constraints: Sequence[Constraint] = (),
-    explore: bool = False,
-    effort: int = EFFORT,
-    seed: int = 0,
-    reward_range: tuple[float, float] | None = None,
-    overall_range: tuple[float, float] | None = None,
     progress: Callable[[int], None] = lambda rounds: None,
     facts: Facts | None = None,
 ) -> Chosen:
     """Learn from a history and choose; limits that no set satisfies are refused before anything is learned."""
-    check_feasible(constraints, len(history.arms), check_budget(budget, history), history.arms)
-    learned = learn(
-        history,
-        budget=budget,
-        policy=policy,
-        name=name,
-        seed=seed,
-        reward_range=reward_range,
-        overall_range=overall_range,
-        progress=progress,
-        facts=facts,
-    )
-    return choose_from(learned, history, constraints, explore=explore, effort=effort)
+    most = check_budget(question.budget, history)
+    check_feasible(question.constraints, len(history.arms), most, history.arms)
+    return chosen(learned(history, question, progress=progress, facts=facts), history, question)
 
 
 def check_budget(budget: int | None, history: History) -> int:

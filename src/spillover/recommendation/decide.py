@@ -1,6 +1,7 @@
 """From a table of past decisions and outcomes to the next decision, with reasons."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,25 +9,25 @@ import numpy as np
 
 from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
-from spillover.constraints.exact import EFFORT
+from spillover.constraints.search import EFFORT, MOST_EFFORT
 from spillover.contracts import AnyPolicy, as_policy
 from spillover.formatting import short_number
 from spillover.history import History, read_history
 from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import find_policy
-from spillover.recommendation.arms import arm_answers
-from spillover.recommendation.cautions import cautions
+from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.estimates import is_relative
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.result import Recommendation
-from spillover.recommendation.units import different_units
+from spillover.recommendation.question import Question
+from spillover.recommendation.result import Recommendation, arm_answers
 from spillover.validate import quoted
 
 LISTED_DOSES = 6
+MORE_EFFORT = 10  # times the effort to suggest where it was not enough
 
 
 def next_decision(
@@ -64,44 +65,35 @@ def next_decision(
     >>> answer.choose
     ['bread']
     """
-    history = read_history(table, reward_range=reward_range, overall_range=overall_range, **reading)
-    return decide(
-        history,
+    question = Question(
         budget=budget,
         policy=as_policy(find_policy(policy)()) if isinstance(policy, str) else policy,
         name=policy if isinstance(policy, str) else "" if policy is None else type(policy).__name__,
-        source=str(table) if isinstance(table, str | Path) else "",
-        constraints=constraints,
-        unavailable=unavailable,
+        constraints=with_unavailable(constraints, unavailable),
         explore=explore,
         effort=effort,
         seed=seed,
         reward_range=reward_range,
         overall_range=overall_range,
+        by_command=False,
     )
+    history = read_history(table, **question.ranges, **reading)
+    return answer(history, question, source=str(table) if isinstance(table, str | Path) else "")
+
+
+def with_unavailable(constraints: Sequence[Constraint], unavailable: Sequence[str]) -> tuple[Constraint, ...]:
+    return (*constraints, *((Unavailable(list(unavailable)),) if unavailable else ()))
 
 
 def decide(
     history: History,
     *,
-    budget: int | None,
-    policy: AnyPolicy | None = None,
-    name: str = "",
     source: str = "",
     constraints: Sequence[Constraint] = (),
     unavailable: Sequence[str] = (),
-    explore: bool = False,
-    effort: int = EFFORT,
-    effort_hint: str | None = None,
-    seed: int = 0,
-    reward_range: tuple[float, float] | None = None,
-    overall_range: tuple[float, float] | None = None,
-    progress: Callable[[int], None] = lambda rounds: None,
-    known: Chosen | None = None,
+    **asked: Any,
 ) -> Recommendation:
-    """The next decision after a history; see `next_decision`.
-
-    name: of the policy, in the answer. known: what was chosen by these arguments, if it was asked for already.
+    """The next decision after a history; see `next_decision`. asked: the other fields of a `Question`.
 
     >>> from spillover.history import read_history
     >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
@@ -109,30 +101,31 @@ def decide(
     >>> decide(read_history(table), budget=1).choose
     ['a']
     """
-    check_budget(budget, history)
-    facts = facts_of(history)
-    used = recommended_policy(history, facts)[1] if policy is None else as_policy(policy)
+    given: dict[str, Any] = {"name": "", "by_command": False} | asked
+    return answer(history, Question(**given, constraints=with_unavailable(constraints, unavailable)), source=source)
+
+
+def answer(
+    history: History,
+    question: Question,
+    *,
+    source: str,
+    progress: Callable[[int], None] = lambda rounds: None,
+    known: Chosen | None = None,
+) -> Recommendation:
+    """The answer to a question; the same whoever asks. known: what `chosen` returned, if it was called before."""
+    if question.round is not None:
+        history = replace(history, following=question.round)
+    check_budget(question.budget, history)
+    facts, given = facts_of(history), question.named_policy
+    used = recommended_policy(history, facts)[1] if given is None else given
     with kernels.compiled_ahead(used.kernels):
-        found = known or choose(
-            history,
-            budget=budget,
-            policy=policy,
-            name=name,
-            constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
-            explore=explore,
-            effort=effort,
-            seed=seed,
-            reward_range=reward_range,
-            overall_range=overall_range,
-            progress=progress,
-            facts=facts,
-        )
+        found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
-    given = {"reward_range": reward_range, "overall_range": overall_range}
-    hint = {} if effort_hint is None else {"effort_hint": effort_hint}
+    hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}
     if history.minimise:
         hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
-    reasons = next_reasons(learner, history, limits, effort, explanation=found.decision, **hint)
+    reasons = next_reasons(learner, history, limits, question.steps, explanation=found.decision, **hint)
     relative = found.by_regression and is_relative(history)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
     return Recommendation(
@@ -160,22 +153,27 @@ def decide(
         sign=facts.sign,
         without_exploration=not found.explores,
         changes=changes_seen(learner),
-        taken=tuple(taken_from_data(learner, history, given, found.by_regression)),
+        taken=tuple(taken_from_data(learner, history, question, found.by_regression)),
         trial=found.trial,
         relative=relative,
     )
 
 
+def effort_hint(effort: int) -> str:
+    """Hint at the option that makes the search longer."""
+    return f"--effort {min(max(MORE_EFFORT * effort, EFFORT), MOST_EFFORT)} may settle it."
+
+
 def changes_seen(learner: Learner) -> int | None:
-    """How many changes of the world the policy has noticed."""
+    """Count the changes of the world that the policy has noticed."""
     found = learner.policy.changes_seen(learner.state)
     return None if found is None else int(np.max(found))
 
 
-def taken_from_data(learner: Learner, history: History, given: Mapping[str, Any], by_regression: bool) -> Iterator[str]:
-    """What was taken from the data because it was not given."""
+def taken_from_data(learner: Learner, history: History, question: Question, by_regression: bool) -> Iterator[str]:
+    """Say what was estimated from the data because it was not given."""
     low, high = np.sort((-1.0 if history.minimise else 1.0) * np.asarray(learner.problem.reward_range, float))
-    if given["reward_range"] is None and default_range(history) is None and not by_regression:
+    if question.reward_range is None and default_range(history) is None and not by_regression:
         between = f"{short_number(low)} and {short_number(high)}"
         yield f"effects are assumed to lie between about {between}, from the data (--range)"
     if history.reference_dose is not None:

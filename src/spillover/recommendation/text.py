@@ -1,20 +1,236 @@
-"""The recommendation as it is printed: in a few lines, or in full."""
+"""The recommendation and the overview of a table as they are printed."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from spillover.assessment import Assessment
+from spillover.assessment.findings import FINE, NOTE, WARNING
 from spillover.constraints.search import best_set
-from spillover.formatting import count_of, decimals_for, join_lines, join_names, printable, round_to, short_number
-from spillover.reasons import ArmReason
+from spillover.formatting import (
+    Interval,
+    count_of,
+    decimals_for,
+    format_estimate,
+    join_lines,
+    join_names,
+    printable,
+    round_to,
+    short_number,
+)
+from spillover.history import History
+from spillover.history.read import name_of
+from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
-from spillover.reasons.render import format_number, is_visible, reason_lines, shown_interval
-from spillover.recommendation.arm_lines import arm_sentence
-from spillover.recommendation.arm_table import arm_table, estimated, has_bonus
-from spillover.recommendation.data_table import data_lines
-from spillover.recommendation.result import Recommendation
+from spillover.reasons.paths import has_effects, reached
+from spillover.reasons.render import align_columns, format_number, format_part, is_visible, reason_lines, shown_interval
+from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.result import ArmAnswer, Recommendation
+from spillover.types import Array
 from spillover.validate import quoted
+
+SHOWN = 16  # arms
+NOTHING = "-"
+EXACT = 1e-9  # a standard error of this share of the number is rounding
+
+
+def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool) -> list[str]:
+    """One line for each arm, in the given order."""
+    own = "its outcome with it" if per_arm else "outcome with it"
+    titles = ["arm", "", "chosen", own, "without", "difference", "others' difference", "least squares"]
+    rows = [titles, *(row_of(assessment, j, per_arm) for j in order[:SHOWN])]
+    if not per_arm or len(assessment.arms) == 1:
+        rows = [[*row[:6], row[7]] for row in rows]
+    lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
+    if len(order) > SHOWN:
+        lines.append(f"... and {len(order) - SHOWN} more arms")
+    meaning = "Least squares: the effect on all outcomes together, by a regression on all choices and the context"
+    compared = ", compared with the average arm" if assessment.groups.budget is not None else ""
+    return [line.rstrip() for line in [*lines, f"{meaning}{compared}."]]
+
+
+def row_of(assessment: Assessment, j: int, per_arm: bool) -> list[str]:
+    """The cells of one arm."""
+    averages, reduced = assessment.averages[j], assessment.reduced
+    own, rest = averages.own if per_arm else averages.total, averages.rest
+    return [
+        assessment.arms[j],
+        "",
+        f"{averages.times:,}",
+        short_number(own.chosen),
+        short_number(own.others),
+        with_error(own.difference, own.error),
+        with_error(rest.difference, rest.error),
+        with_error(float(reduced.total[j]), float(reduced.total_error[j])),
+    ]
+
+
+def with_error(value: float, error: float) -> str:
+    """A difference and two standard errors, rounded to what they support.
+
+    >>> with_error(0.4687, 0.02), with_error(12.0, np.nan)
+    ('0.47 ± 0.04', '12.0')
+    """
+    if not np.isfinite(value):
+        return NOTHING
+    if not np.isfinite(error) or error <= EXACT * abs(value) or value == 0:
+        return short_number(value)
+    decimals = decimals_for(2 * error)
+    return f"{round_to(value, decimals)} ± {round_to(2 * error, decimals)}"
+
+
+MOSTLY = 0.5  # share of the spill-over from which on one arm gets most of it
+EXACTLY = 1e-3  # of the width of the interval of a part
+MATERIAL = 0.05  # share of the total effect from which on possible spill-over is mentioned
+SMALL = 0.01  # share of the spill-over that is not worth a word
+
+
+def arm_sentence(answer: Recommendation, arm: ArmReason) -> str:
+    """Why this arm, in one line."""
+    reasons = answer.reasons
+    if reasons.planned:
+        return f"{reasons.plan}{'' if arm.known else '; no outcome of it yet'}"
+    if not arm.known:
+        return why_without_data(answer, arm)
+    score = answer.sign * arm.score
+    parts = [f"{format_part(answer.sign * arm.direct, score)} {'by itself' if answer.per_arm else 'expected'}"]
+    if is_visible(arm.spilled_over, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.spilled_over, score)} spill-over{main_target(reasons, arm)}")
+    if is_visible(arm.exploration, arm.score):
+        parts.append(f"{format_part(answer.sign * arm.exploration, score)} exploration bonus")
+    return f"{format_number(score)}: {', '.join(parts)}"
+
+
+def cancels(arm: ArmAnswer) -> bool:
+    """Whether the parts of an effect cancel exactly, as in outcomes that add up to the same number."""
+    if arm.total_interval is None or arm.effect_interval is None:
+        return False
+    total, own = (interval[1] - interval[0] for interval in (arm.total_interval, arm.effect_interval))
+    return total < EXACTLY * own
+
+
+def worth_a_word(arm: ArmAnswer) -> bool:
+    """Whether there may be spill-over: an interval around 0 that is small next to the total effect says no."""
+    assert arm.spill_over_interval is not None
+    low, high = arm.spill_over_interval
+    return low * high > 0 or max(-low, high) > MATERIAL * abs(arm.total)
+
+
+def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
+    """Why an arm is chosen that the policy has no data on."""
+    history = answer.history
+    if not history.observed[arm.position]:
+        return "tried, but no outcome has arrived yet" if history.x[:, arm.position].any() else "not tried yet"
+    codes = {signal.code for signal in answer.reasons.health if arm.arm in signal.arms}
+    if "arms-forgotten" in codes:
+        return "the policy has forgotten its outcomes"
+    return "in a set that has not been tried yet" if "arms-unknown" in codes else "drawn at random"
+
+
+def main_target(reasons: Reasons, arm: ArmReason) -> str:
+    """Name the arm that gets most of the spill-over along all paths, where the graph is known."""
+    if not has_effects(reasons.adjacency):
+        return ""
+    gets = reached_by(reasons, arm)
+    total = float(np.abs(gets).sum()) + abs(arm.ways.unknown)
+    others = np.where(np.arange(len(gets)) == arm.position, 0.0, gets * np.sign(arm.spilled_over))
+    most = int(np.argmax(others))
+    if others[most] <= 0:
+        return ""
+    target, share = quoted(reasons.names[most]), others[most] / total
+    if share > 1 - SMALL:
+        return f" to {target}"
+    return f", mostly to {target}" if share >= MOSTLY else f" to {target} and others"
+
+
+def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
+    """Sum what each arm gets from this one along all paths; for the arm itself, only what comes back to it."""
+    direct = np.zeros(len(reasons.arms))
+    direct[arm.position] = arm.direct
+    return reached(reasons.adjacency, direct) - direct
+
+
+WIDTH = 80  # of a terminal
+TITLES = ("", "effect", "by itself", "spill-over", "bonus")
+
+
+def estimated(answer: Recommendation) -> list[ArmReason]:
+    """The chosen arms whose effect has an interval."""
+    planned = answer.reasons.planned
+    return [arm for arm in answer.chosen if arm.known and arm.total_interval is not None and not planned]
+
+
+def has_bonus(answer: Recommendation) -> bool:
+    """Whether the table has exploration bonuses."""
+    return any(cells(answer, arm)[-1] for arm in estimated(answer))
+
+
+def arm_table(answer: Recommendation) -> list[str]:
+    """A line for each arm whose effect has an interval, below a line of titles; columns without content are left out.
+
+    Where most of the spill-over goes is said only if that is not too wide for a terminal.
+    """
+    arms = estimated(answer)
+    if not arms:
+        return []
+    lines = aligned([TITLES, *(cells(answer, arm) for arm in arms)])
+    if max(map(len, lines)) > WIDTH:
+        lines = aligned([TITLES, *(cells(answer, arm, targets=False) for arm in arms)])
+    return lines
+
+
+def cells(answer: Recommendation, arm: ArmReason, *, targets: bool = True) -> tuple[str, ...]:
+    """Name, effect with interval, its two parts, and the exploration bonus."""
+    found = next(each for each in answer.arms if each.arm == arm.arm)
+    assert found.total_interval is not None
+    total = "0" if cancels(found) else format_estimate(found.total, found.total_interval)
+    spilled = spill_over(answer, found)
+    if spilled and targets and is_certain(found.spill_over_interval):
+        spilled += main_target(answer.reasons, arm)
+    return (arm.arm, total, by_itself(answer, found), spilled, bonus(answer, arm, found))
+
+
+def by_itself(answer: Recommendation, found: ArmAnswer) -> str:
+    """The effect on the arm's own outcome, where there is one for each arm."""
+    return estimate(found.effect, found.effect_interval) if answer.per_arm else ""
+
+
+def spill_over(answer: Recommendation, found: ArmAnswer) -> str:
+    """The effect on the outcomes of other arms, where there may be one."""
+    several = answer.per_arm and len(answer.reasons.arms) > 1
+    if not several or found.spill_over_interval is None or not worth_a_word(found):
+        return ""
+    return estimate(found.spill_over, found.spill_over_interval)
+
+
+def bonus(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
+    """The exploration bonus, with the digits that the interval of the effect supports."""
+    text = estimate(answer.sign * arm.exploration, shown_interval(arm) or found.total_interval)
+    return "" if float(text.replace(",", "")) == 0 else text
+
+
+def estimate(value: float, interval: Interval | None) -> str:
+    """A number with the digits that its interval supports."""
+    return "" if interval is None else round_to(value, decimals_for((interval[1] - interval[0]) / 2))
+
+
+def is_certain(interval: Interval | None) -> bool:
+    """Whether the sign of an effect is known."""
+    return interval is not None and interval[0] * interval[1] > 0
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows in columns of equal width, without the columns that are empty below their titles."""
+    used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
+    titles, *others = [[printable(row[k]) for k in used] for row in rows]
+    shown = [titles, *([cell or NOTHING for cell in row] for row in others)]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(used))]
+    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
+
 
 LISTED_ARMS = 5  # in a line
 LISTED_CONTEXT = 6
@@ -83,7 +299,7 @@ def note_lines(answer: Recommendation) -> list[str]:
 
 
 def headline(answer: Recommendation) -> str:
-    """What to choose; where the data cannot tell yet, that it is to learn."""
+    """Say what to choose, and whether that is only to learn."""
     label = f" ({answer.history.following})" if answer.history.following else ""
     names = all_names(answer.choose) if answer.chosen else f"nothing: {why_nothing(answer)}"
     if answer.assessment.find("constant-sum"):
@@ -123,7 +339,7 @@ def why_nothing(answer: Recommendation) -> str:
 
 
 def score_sentence(answer: Recommendation) -> str:
-    """What the numbers in the lines of the arms are."""
+    """Explain the numbers in the lines of the arms."""
     dose = " at its usual amount" if answer.history.dose is not None else ""
     fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
     if any(arm.total_interval is not None for arm in answer.chosen):
@@ -138,7 +354,7 @@ def score_sentence(answer: Recommendation) -> str:
 
 
 def trial_lines(answer: Recommendation) -> list[str]:
-    """What a trial would cost and bring."""
+    """Say what a trial would cost and bring."""
     trial = answer.trial
     if trial is None:
         return []
@@ -158,7 +374,7 @@ def rough_number(value: float) -> str:
 
 
 def context_lines(answer: Recommendation) -> list[str]:
-    """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
+    """Say the choice without exploration, how close it was, its constraints, and how much data there was."""
     pointless = answer.assessment.find("constant-sum") is not None
     lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet and not pointless else []
     lines += coming_context(answer)
@@ -193,7 +409,7 @@ def known_alone(answer: Recommendation) -> Iterator[str]:
 
 
 def learned_from(answer: Recommendation) -> str:
-    """How much data there was."""
+    """Say how much data there was."""
     history = answer.history
     arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
     if history.nothing_chosen:
@@ -214,7 +430,7 @@ def gap_number(gap: float, arm: ArmReason) -> str:
 
 
 def runner_up(answer: Recommendation) -> Iterator[str]:
-    """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
+    """Say how close the decision was. Under constraints another set may be closer than any swap of one arm."""
     reasons = answer.reasons
     chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
     if reasons.planned or not others:
@@ -250,3 +466,96 @@ def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequen
         )
         more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
         yield f"Left out because of the constraints: {names}{more}."
+
+
+LISTED_COLUMNS = 60
+LONGEST_OPTION = 1_000  # characters that are worth pasting
+HEADINGS = {FINE: "Can be learned:", NOTE: "Good to know:", WARNING: "Cannot be learned, or misleads:"}
+SIGNS = {FINE: "+", NOTE: "-", WARNING: "!"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overview:
+    """The check of a table: `print` it, or see `to_dict`."""
+
+    source: str
+    history: History
+    facts: Facts
+    options: str = ""  # that the table was read with, for the next command
+
+    def __str__(self) -> str:
+        history, assessment = self.history, self.facts.assessment
+        lines = [f"{name_of(self.source)}: {self.size()}.", *column_lines(history), ""]
+        lines += data_lines(assessment, self.most_varied_first(), per_arm=self.facts.per_arm)
+        for severity, heading in HEADINGS.items():
+            found = [finding for finding in assessment.findings if finding.severity == severity]
+            if found:
+                lines += ["", heading, *(f"  {SIGNS[severity]} {finding.sentence}" for finding in found)]
+        lines += ["", *(f"Note: {note}." for note in history.notes), self.next_step()]
+        return join_lines(lines)
+
+    def size(self) -> str:
+        """Count rounds, arms and outcomes."""
+        history, assessment = self.history, self.facts.assessment
+        rounds = count_of(assessment.rounds, "round")
+        span = f" ({history.rounds[0]} to {history.rounds[-1]})" if len(history.rounds) > 1 else ""
+        arms = count_of(len(history.arms), "arm")
+        each = "" if self.facts.per_arm else ", with one outcome for all of them"
+        return f"{rounds}{span}, {arms}{each}; {count_of(assessment.known, 'round')} with outcomes"
+
+    def next_step(self) -> str:
+        """The command to run next, with the usual number of arms as the budget."""
+        sizes = self.history.x.sum(axis=1)
+        usual = max(int(sorted(sizes)[len(sizes) // 2]), 1) if len(sizes) else 1
+        options = f" {self.options}" if self.options else ""
+        return f"Next: spillover next {shlex.quote(self.source)} --budget {usual}{options}"
+
+    def most_varied_first(self) -> list[int]:
+        """Arms in their order; where there are too many to show all, those that were chosen and left out most often."""
+        times = self.history.x.sum(axis=0)
+        varied = np.minimum(times, len(self.history.x) - times)
+        order = np.argsort(-varied, kind="stable") if len(times) > SHOWN else np.arange(len(times))
+        return [int(j) for j in order]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "file": self.source,
+            "columns": columns_of(self.history),
+            "columns_option": self.history.columns_option,
+            "minimise": self.history.minimise,
+            "context": list(self.history.context_names),
+            "first_round": self.history.rounds[0] if self.history.rounds else None,
+            "last_round": self.history.rounds[-1] if self.history.rounds else None,
+            "pending": list(self.history.pending),
+            "notes": list(self.history.notes),
+        } | self.facts.assessment.to_dict()
+
+
+def overview(history: History, source: str, options: str = "") -> Overview:
+    """The check of a history that was read from `source` with some options of the command."""
+    return Overview(source=source, history=history, facts=facts_of(history), options=options)
+
+
+def column_lines(history: History) -> list[str]:
+    """Say the meaning of each column, and the option to paste."""
+    if not history.taken:
+        return []
+    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken[:LISTED_COLUMNS]]
+    lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
+    if len(history.taken) > LISTED_COLUMNS:
+        lines.append(f"  and {len(history.taken) - LISTED_COLUMNS:,} more: see --json")
+    if not history.columns_option:
+        return lines
+    short = len(history.columns_option) <= LONGEST_OPTION
+    return [*lines, f"The same reading: {history.columns_option if short else 'see columns_option of --json'}"]
+
+
+def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def columns_of(history: History) -> list[dict[str, str]]:
+    return [{"column": taken.column, "meaning": taken.meaning, "reason": taken.reason} for taken in history.taken]

@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from spillover import validate
 from spillover.experiments import Record, Results, open_results
 from spillover.figures import html_image, regret_panels, save_figures
-from spillover.figures.output import file_stem
-from spillover.figures.style import figure_of
+from spillover.figures.style import figure_of, file_stem
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
 from spillover.report.claims import format_ci, paired_interval

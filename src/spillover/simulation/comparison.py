@@ -47,7 +47,7 @@ class PairedComparison(Shown):
     (['NDCSEM', 'Uniform'], 'NDCSEM')
     """
 
-    view = "spillover.views.simulations:ComparisonView"
+    view = "spillover.views:ComparisonView"
 
     runs: Mapping[str, Run]  # by the name of the policy, in the order given
     baseline: str | None = None  # what the others are compared with; None: the best of them
@@ -59,15 +59,24 @@ class PairedComparison(Shown):
 
     @cached_property
     def reference(self) -> str:
-        """What the others are compared with: the baseline, or the best policy that does not know the world."""
+        """What the others are compared with: the baseline, or the best policy that is told nothing of the world."""
         if self.baseline is not None:
             return self.baseline
-        fair = [name for name in self.ranked if not self.knows_world(name)]
+        fair = [name for name in self.ranked if not self.told(name)]
         return (fair or self.ranked)[0]
 
-    def knows_world(self, name: str) -> bool:
-        """Whether a policy is told what others must learn, such as `Oracle`."""
-        return as_policy(self.runs[name].policy).needs_world
+    def told(self, name: str) -> str:
+        """What a policy is told that others must learn: "the world", "the graph", "the structure", or nothing.
+
+        >>> import spillover as sp
+        >>> world = sp.SyntheticSEM(horizon=20, changes=())
+        >>> found = sp.compare(["oracle", "cts-known-graph", "cts"], world, 5, replications=2)
+        >>> [found.told(name) for name in ("Oracle", "CTS(knows_graph=True)", "CTS(knows_graph=False)")]
+        ['the world', 'the graph', '']
+        """
+        policy = as_policy(self.runs[name].policy)
+        levels = ((policy.needs_world, "world"), (policy.knows_graph, "graph"), (policy.knows_structure, "structure"))
+        return next((f"the {level}" for known, level in levels if known), "")
 
     @property
     def pairs(self) -> int:
@@ -97,7 +106,9 @@ class PairedComparison(Shown):
         if name == self.reference:
             verdict = "best" if self.baseline is None else "baseline"
         else:
-            verdict = "knows the world" if self.knows_world(name) else verdict_of(difference)
+            told = self.told(name)
+            own = "" if told == "the world" else verdict_of(difference)
+            verdict = ", ".join(part for part in (own, told and f"knows {told}") if part)
         return Compared(name, run.interval("final_regret"), ratio, difference, verdict)
 
     def regret_curves(self) -> list[RegretCurve]:
@@ -167,7 +178,7 @@ def compare(
     policies: policies or their names, such as "switching-sem"; a mapping gives them names of its own. Without it a
     policy is named after its class, and by the hyperparameters that differ where a class occurs more than once.
     baseline: the name of the policy that the others are compared with; by default the one with the least regret
-    (policies that know the world, such as `Oracle`, are left out). threads, progress: as for `simulate`.
+    (policies that are told of the world, such as `Oracle`, are left out). threads, progress: as for `simulate`.
 
     >>> import spillover as sp
     >>> world = sp.SyntheticSEM(horizon=200, changes=())

@@ -6,7 +6,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import AnyPolicy, Delay, Policy, ScoredWorld, World, require_context, suited
+from spillover.contracts import (
+    AnyPolicy,
+    Delay,
+    Policy,
+    ScoredWorld,
+    StructuredWorld,
+    World,
+    require_context,
+    suited,
+)
 from spillover.delays import as_delay
 from spillover.mailbox import FeedbackQueue
 from spillover.rng import Purpose, Rng
@@ -75,12 +84,25 @@ def known_context(world: World, batch: Batch) -> Callable[[int], Array | None]:
 
 
 def problem_for(policy: Policy, world: World) -> Problem:
-    """The problem as the policy may know it: with the true weights only if the policy knows the graph."""
+    """The problem as the policy may know it: with the true structure or weights only if the policy knows them."""
+    if policy.knows_structure:
+        return world.problem._replace(structure=structure_of(require_scored(world)))
     if not policy.knows_graph:
         return world.problem
     accepted = "none for a policy that knows the graph"
     validate.require(not world.graph_changes, "graph_changes", world.graph_changes, accepted)
     return world.problem._replace(weights=require_scored(world).weights(1))
+
+
+def structure_of(world: ScoredWorld) -> Array:
+    """Which edges there are in any round, as NaN, as their weights are not known; 0 where there never is one.
+
+    A world that has fixed entries besides 0 tells them by a method `structure()`.
+    """
+    if isinstance(world, StructuredWorld):
+        return world.structure()
+    there = np.any([world.adjacency(t) != 0 for t in (1, *world.graph_changes)], axis=0)
+    return np.where(there, np.nan, 0.0)
 
 
 def require_scored(world: World) -> ScoredWorld:

@@ -29,7 +29,7 @@ class Run(Shown):
     Run(NDCSEM, 3 replications x 200 rounds, delay 5, final regret 66.5 [−56.3, 189.3])
     """
 
-    view = "spillover.views.simulations:RunView"
+    view = "spillover.views:RunView"
 
     policy: Any
     environment: Any

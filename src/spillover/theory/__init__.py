@@ -3,8 +3,18 @@
 `docs/theory.md` goes through the proof: its assumptions, which steps hold, and how informative the bound is.
 """
 
-from spillover.theory.bound import RegretBound, forgetting_time, regret_bound, settled_rounds
-from spillover.theory.constants import Gaps, WorldConstants, decision_gaps, largest_delay, longest_path, world_constants
+from spillover.theory.bound import (
+    Gaps,
+    RegretBound,
+    WorldConstants,
+    decision_gaps,
+    forgetting_time,
+    largest_delay,
+    longest_path,
+    regret_bound,
+    settled_rounds,
+    world_constants,
+)
 from spillover.theory.lemma import (
     LemmaSides,
     RunRecord,

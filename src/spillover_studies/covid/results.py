@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.experiments.compute import versions
-from spillover.experiments.fingerprint import describe, digest, source_digest
+from spillover.experiments.compute import describe, digest, source_digest, versions
 from spillover.experiments.store import CellStore, Damaged, check_format
 from spillover.files import read_regular, write_atomically
 from spillover.types import Array

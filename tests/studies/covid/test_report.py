@@ -14,7 +14,7 @@ from matplotlib.patches import Circle
 from matplotlib.text import Text
 
 from spillover import figures
-from spillover.figures.layout import Page, curves, distances
+from spillover.figures.flows import Page, curves, distances
 from spillover.metrics import Interval
 from spillover.study import Request
 from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval

@@ -10,7 +10,7 @@ from matplotlib.patches import Circle, FancyArrowPatch
 from matplotlib.transforms import Bbox
 
 from spillover import validate
-from spillover.figures.layout import Line, Page, best_bend, curves
+from spillover.figures.flows import Line, Page, best_bend, curves
 from spillover.figures.style import figure_legend, figure_of, new_axes
 from spillover.types import Array
 
