@@ -38,11 +38,6 @@ def rare(function: Callable[..., Any]) -> Any:
     return register_jitable(**RARE)(function)
 
 
-def called(function: Callable[..., Any]) -> Any:
-    """As `inner`, for what is too long to be compiled into each of its callers; it makes no arrays."""
-    return register_jitable(**{**INNER, "forceinline": False, "_nrt": False})(function)
-
-
 def entry(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls: stored on disk, and other threads run beside it."""
     made = njit(**ENTRY)(function)

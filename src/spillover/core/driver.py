@@ -95,7 +95,6 @@ class Functions(NamedTuple):
     fill_index: Callable[..., None] | None = None
     prepare: Callable[..., Any] | None = None
     show: Callable[..., None] | None = None
-    settle: Callable[..., None] | None = None
     note_context: Callable[..., None] | None = None
 
 
@@ -108,7 +107,6 @@ ARGUMENTS = {  # of the functions above, by the names that policies have for the
     "index": "self, s, turn, found",
     "prepare": "self, s",
     "show": "self, s, adjacency",
-    "settle": "self, s, turn",
     "note_context": "self, s, context",
 }
 
@@ -130,7 +128,7 @@ class Drivers(NamedTuple):
     decide: Any
     play: Any
     learn: Any
-    settle: Any
+    solve: Any
     index: Any
     take_history: Any
     play_rounds: Any  # None for functions that Python runs
@@ -189,8 +187,8 @@ def drivers(
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    allocates: whether the functions make arrays. detailed: whether they are told `Details` of a round. scene, rings: of the rounds to be simulated, if there are any;
-    in_parts: whether their arms may report at different times.
+    allocates: whether the functions make arrays. detailed: whether they are told `Details` of a round. scene, rings: of
+    the rounds to be simulated, if there are any; in_parts: whether their arms may report at different times.
     """
     check_arguments(functions)
     made = [
@@ -220,7 +218,7 @@ def written_once(
     rings: Any = None,
     in_parts: bool = False,
 ) -> Drivers:
-    decide, learn, play, solve, remember, index, prepare, show, settle, note_context = functions
+    decide, learn, play, solve, remember, index, prepare, show, note_context = functions
     lesson_of = with_details if detailed else without_details
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
@@ -253,11 +251,11 @@ def written_once(
                     solve(p, s, turn)
                 arrived[k] = False
 
-    def settle_each(hyper, states, keys, call, rounds, purpose, lines, best):
-        """Derive what decisions need at the end of a history."""
+    def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
+        """Derive what decisions need."""
         for k in range(keys.shape[0]):
             p, s = open_own(hyper, k), open_state(states, k)
-            settle(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
+            solve(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)))
 
     def index_each(hyper, states, keys, call, rounds, purpose, lines, best, found):
         """Fill in the index of each arm."""
@@ -278,7 +276,7 @@ def written_once(
                 turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
                 learn(p, s, lesson, turn)
 
-    steps = [made(each) for each in (decide_each, play_each, learn_each, settle_each, index_each, take_history)]
+    steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
     if scene is None:
         return Drivers._make([*steps, None])
     open_scene, open_rings = row_opener(scene), row_opener(rings)

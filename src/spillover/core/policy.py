@@ -14,7 +14,7 @@ from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, 
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
 from spillover.core.use import in_one_piece, use_of
-from spillover.kernels.arrivals import NEVER, NOT_WAITED_FOR
+from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
@@ -63,7 +63,6 @@ class CorePolicy(Policy):
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
     # derive(self, s, turn): derive what decisions need, after outcomes were learned
-    # settle(self, s, turn): the same at the end of a history, if it is not the same
     # remember(self, s, turn, memo): note down what `learn_outcome` will want to know of today, (memos, n), after
     #     `decide`, which may have left it in the room of the same turn
     # index(self, s, turn, found): the index of each arm, for explanations
@@ -71,7 +70,6 @@ class CorePolicy(Policy):
     # show(self, s, adjacency): fill in the estimated graph, (n, n), if the policy learns one
     note_play: ClassVar[Any] = None
     derive: ClassVar[Any] = None
-    settle: ClassVar[Any] = None
     remember: ClassVar[Any] = None
     index: ClassVar[Any] = None
     prepare: ClassVar[Any] = None
@@ -144,7 +142,7 @@ class CorePolicy(Policy):
         given, checks = Feedback(*given), (shape, reward_range, rounds)
         if self.accepts_missing and (given.fresh is not None or given.complete is not None or not is_whole(given)):
             feedback = validate.partial_feedback(given, *checks)
-            return feedback, in_one_piece(arrival_of(feedback, rounds, self.needs_rewards))
+            return feedback, in_one_piece(arrival_of(feedback, rounds))
         if given.dose is not None:
             return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
         feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
@@ -176,9 +174,9 @@ class CorePolicy(Policy):
         return Details(*(in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose)))
 
     def solve(self, state: State) -> State:
-        if self.functions.settle is not None:
+        if self.derive is not None:
             use = use_of(self, state)
-            use.run("settle", *use.turn(Rng(0).at(Purpose.LEARNING)))
+            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
@@ -247,7 +245,7 @@ class CorePolicy(Policy):
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
         note_context = set_context if self.uses_context else None
-        return Functions(*given, kind.prepare, kind.show, kind.settle or kind.derive, note_context)
+        return Functions(*given, kind.prepare, kind.show, note_context)
 
     def reached(self) -> tuple[Any, ...]:
         """All functions that the drivers call, as they are now."""
@@ -302,17 +300,12 @@ def is_whole(feedback: Feedback) -> bool:
     return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def arrival_of(feedback: Feedback, now: IntArray, both: bool) -> IntArray:
-    """The round in which each arm reports: this one, an earlier one, a later one, never, or `NOT_WAITED_FOR`.
-
-    both: whether z and y must be known.
-    """
-    known: BoolArray = ~np.isnan(feedback.y)
-    known = known & ~np.isnan(feedback.z) if both else known | ~np.isnan(feedback.z)
+def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, or never."""
+    known: BoolArray = ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
     fresh = known & (True if feedback.fresh is None else feedback.fresh)
-    rest: Any = NOT_WAITED_FOR
-    if feedback.complete is not None:
-        rest = np.where(np.asarray(feedback.complete)[..., None], NEVER, NEVER - 1)
+    closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
+    rest = np.where(np.asarray(closed)[..., None], NEVER, NEVER - 1)
     return np.where(fresh, now[..., None], np.where(known, 0, rest))
 
 

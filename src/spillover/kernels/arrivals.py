@@ -8,7 +8,6 @@ from numba import boolean, float64, int64, njit
 from spillover.kernels.build import gufunc
 
 NEVER: Final = np.iinfo(np.int64).max  # the delay of an outcome that is lost
-NOT_WAITED_FOR: Final = NEVER - 2  # of an outcome that is missing in a history: it may be known one day
 
 
 @njit(inline="always")

@@ -12,7 +12,7 @@ from spillover.kernels.inner import allocating, inside
 NO_PIVOT: Final = 1e-12
 
 
-@njit
+@inside
 def invert(matrix, inverse):
     """Gauss-Jordan elimination with row pivots; False if the matrix is numerically singular. Rewrites the matrix."""
     n = matrix.shape[0]

@@ -1,6 +1,16 @@
 """Pulls in flight and the rewards that end them."""
 
-from numba import njit
+from numba import boolean, float64, int64, njit
+
+from spillover.kernels.build import gufunc
+
+
+@gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
+def end_pulls(in_flight, x, fade, age, arrived, left):
+    """Remove the pulls of a round that has arrived from the pulls in flight; of each, fade^age was left."""
+    remains = fade**age if arrived else 0.0
+    for i in range(in_flight.shape[0]):
+        left[i] = max(in_flight[i] - remains, 0.0) if x[i] else in_flight[i]
 
 
 @njit(inline="always")

@@ -1,135 +1,65 @@
 """InstrumentalSEM: learns from decisions and overall outcomes, with baseline, context and hidden common causes."""
 
-import math
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import validate
-from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
-from spillover.core.compiled import called
-from spillover.kernels.arrivals import NEVER, NOT_WAITED_FOR
-from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls
+from spillover import kernels, validate
+from spillover.constraints.search import top_arms
+from spillover.contracts import HISTORY, Policy, methods_of, unchanged
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
-    any_testable,
     edge_interval,
     interval,
-    is_testable,
-    learn_plainly,
     merged,
-    plain_effects,
-    regress_plainly,
+    reduced_baseline,
+    reduced_effects,
+    rejected_arms,
     structural_effects,
-    test_graph,
-    unevenness,
-    use_plain_effects,
+    testable_arms,
 )
-from spillover.policies.instrumental_equations import (
+from spillover.policies.instrumental_feedback import Given, canonical, width, with_constant
+from spillover.policies.instrumental_state import (
     PRIOR_DEVIATION,
-    any_of,
-    expect_equations,
-    expect_shocks,
-    learn_equations,
-    learn_shocks,
-    solve_equations,
-    weigh_alone,
-    weigh_graph,
+    InstrumentalState,
+    any_arrived,
+    due,
+    edge_prior,
+    empty_belief,
+    empty_reduced,
+    empty_shocks,
+    empty_statistics,
+    growth,
+    observations,
+    prior_equations,
+    repeated,
+    rest_precision,
 )
-from spillover.policies.instrumental_filter import (
-    expect_effects,
-    expected_effects,
-    learn_effects,
-    sizes,
-    value_arms,
-)
-from spillover.policies.instrumental_state import InstrumentalState, empty_parts, observations
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR, fading
+from spillover.policies.switching_state import SHARES
 from spillover.rng import Rng
-from spillover.types import Array, Batch, Explanation, Problem
+from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 
-GROWTH: Final = 0.005  # the graph is solved again when the rounds learned have grown by this share
-MANY_ARMS: Final = 20  # with more arms, rarer: the cost grows with the fourth power
-RAREST: Final = 1.0
-OTHER_SCALE: Final = 0.2  # outcomes that vary less than this share of what was assumed so far
+HAZARDS = np.array([HAZARD, IDLE_HAZARD])
+HORIZON = 50.0  # rounds over which a better arm pays off
+LEAST_EFFECT = 1e-9  # an own effect in units of the range that spill-over can be related to
+OTHER_SCALE = 0.2  # outcomes that vary less than this share of what was assumed so far
+KEPT_ON_RESTART = -3  # parts of the belief that are about rounds, not about effects
 CONTEXT_ON = ("both", "baseline", "none")
-WEIGHTS, MEAN, INDEX, SHIFT, OWN, FACTOR, STILL, CELLS = range(8)  # lines that are filled in for each arm
 
 
-class Given(NamedTuple):
-    """The outcome of a round as far as it is known, in units of the reward range."""
+class Judged(NamedTuple):
+    """What arms are ranked by: weights times index."""
 
-    x: Any  # (n,)
-    dose: Any  # (n,)
-    z: Any  # (n,): NaN where it is not known
-    y: Any  # (n,): differences from the first known outcome of each arm; NaN where it is not known
-    fresh: Any  # (n,): what is new; the rest was learned before
-    complete: Any  # whether nothing that is missing is waited for
-    context: Any  # (1 + k,): 1 and the context
-
-
-class Room(NamedTuple):
-    """Room to work in."""
-
-    z: Any  # (n,) each
-    y: Any
-    shock: Any
-    yhat: Any
-    effects: Any
-    count: Any
-    spare: Any
-    idle: Any
-    signs: Any
-    noise: Any
-    of_shift: Any
-    levels: Any
-    still: Any
-    factor: Any
-    square: Any  # (n, n) each
-    scatter: Any
-    cells: Any
-    ff: Any  # (d, d) each
-    qf: Any
-    qq: Any
-    work_matrix: Any
-    rows: Any
-    inverse: Any
-    precision: Any
-    left: Any
-    together: Any
-    across: Any
-    fy: Any  # (d,) each
-    qy: Any
-    product: Any
-    left_product: Any
-    prior: Any
-    estimate: Any
-    f: Any
-    g: Any
-    sites: Any
-    shifts: Any
-    exists: Any
-    mean: Any
-    shared: Any
-    offset: Any
-    gaps: Any
-    observed: Any  # (m,) each
-    work: Any
-    centre: Any  # (n, m)
-    stayed: Any  # (hypotheses,) each
-    fresh: Any
-    context: Any  # (1 + k,)
-    gram: Any  # (s, s) each
-    gram_inverse: Any
-    plain: Any  # (n, s)
-    regressors: Any  # (s,)
-    places: Any  # (s,)
-    picked: Any  # (d,)
-    news: Any  # (n,)
+    weights: Array
+    mean: Array
+    upper: Array
+    context_effect: Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstrumentalSEM(CorePolicy):
+class InstrumentalSEM(Policy):
     """Learns from what was chosen and what came out; the arms' own rewards z are used where they are known.
 
     The outcome of an arm is a baseline, moved by context, plus spill-over from other arms, plus the arm's own effect if
@@ -152,9 +82,6 @@ class InstrumentalSEM(CorePolicy):
     signed: bool = False
     context_on: str = "both"
 
-    compiled = True
-    allocates = False
-    unchanged_by_play = tuple(set(InstrumentalState._fields) - {"rounds", "last_pull", "in_flight"})
     order_free = False
     explains = True
     learns_graph = True
@@ -163,6 +90,10 @@ class InstrumentalSEM(CorePolicy):
     fits_baseline = True
     accepts_missing = True
     accepts_doses = True
+    kernels = (
+        *("solve_equations", "instrumental_arrival", "absorb_equations", "solve_shocks", "instrumental_index"),
+        *("weigh_graph", "absorb_reduced", "absorb_shocks", "expected_shocks", "feedback_fault", "top_arms"),
+    )
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool | np.bool_), "signed", self.signed, "True or False")
@@ -182,113 +113,314 @@ class InstrumentalSEM(CorePolicy):
         low, high = reward_range[..., 0], reward_range[..., 1]
         prior = np.stack([0.5 * (low + high) / (high - low), np.full(batch, PRIOR_DEVIATION)], axis=-1)
         allowed = ~np.tri(n, dtype=np.bool_) if problem.acyclic else ~np.eye(n, dtype=np.bool_)
-        belief, equations, statistics, reduced, shocks = empty_parts(n, p, q, batch)
-        expect_effects(belief, prior[..., :1, None])
-        first = empty_parts(n, p, q, ())[1]
-        expect_equations(first, allowed, p, self.signed, 1.0)
-        weigh_alone(first, np.empty((n, n)), np.empty(n), np.empty(n))
-        for part, value in zip(equations, first, strict=True):
-            part[...] = value
+        context = np.zeros((*batch, 1 + problem.context))
+        context[..., 0] = 1.0
         return InstrumentalState(
             rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
             budget=np.full(batch, problem.budget, np.int64),
             reward_range=reward_range,
             last_pull=np.zeros((*batch, n), np.int64),
             in_flight=np.zeros((*batch, n)),
             longest_delay=np.zeros(batch),
-            context=np.zeros((*batch, problem.context)),
+            context=context,
             prior=prior,
             reference=np.broadcast_to([0.0, 0.0 if problem.baseline else 1.0], (*batch, n, 2)).copy(),
             allowed=np.broadcast_to(allowed, (*batch, n, n)).copy(),
             ordered=np.full(batch, bool(problem.acyclic)),
-            solved=np.zeros(batch, np.int64),
-            tested=np.zeros(batch, np.int64),
-            belief=belief,
-            equations=equations,
-            statistics=statistics,
-            reduced=reduced,
-            shocks=shocks,
+            solved=np.zeros((*batch, 1), np.int64),
+            belief=empty_belief(n, p + q, prior[..., 0]),
+            equations=prior_equations(allowed, rest_precision(p, q), self.signed, batch),
+            statistics=empty_statistics(n, p + q, batch),
+            reduced=empty_reduced(n, p, q, batch),
+            shocks=empty_shocks(n, batch),
             rejected=np.zeros((*batch, n), np.bool_),
         )
 
-    def prepare(self, s: Any) -> Any:
-        n, m, (hypotheses, _), (_, size) = s.n_arms, s.belief.sums.shape[1], s.belief.mass.shape, s.reduced.products.shape
-        d = s.equations.coefficients.shape[1]
-        a, b, c = np.empty((14, n)), np.empty((3, n, n)), np.empty((10, d, d))
-        e, f, g, h = np.empty((15, d)), np.empty((2, m)), np.empty((2, hypotheses)), np.empty((2, size, size))
-        return Room(
-            *(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]),
-            *(b[0], b[1], b[2], c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9]),
-            *(e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8], e[9], e[10], e[11], e[12], e[13], e[14]),
-            *(f[0], f[1], np.empty((n, m)), g[0], g[1], np.empty(1 + s.context.shape[0]), h[0], h[1]),
-            *(np.empty((n, size)), np.empty(size), np.empty(size, np.int64), np.empty(d, np.int64), np.empty(n, np.bool_)),
+    def observe(self, state: InstrumentalState, context: Array) -> InstrumentalState:
+        return state._replace(context=with_constant(context, state.context.shape))
+
+    def index_in_units(self, state: InstrumentalState) -> tuple[Array, Array, Array]:
+        """Expected own effects, the same plus the value of information, and what the context adds."""
+        belief, equations = state.belief, state.equations
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        mean, index, shift = kernels.instrumental_index(
+            belief.mass,
+            belief.base_mean,
+            belief.base_weight,
+            belief.total,
+            belief.total_at,
+            belief.weight,
+            belief.weight_at,
+            belief.changed,
+            equations.coefficients,
+            equations.edge_variance,
+            equations.slope,
+            equations.rest_covariance,
+            equations.noise,
+            equations.pooled,
+            equations.weights,
+            equations.weight_variance,
+            state.last_pull,
+            state.in_flight,
+            state.rounds,
+            state.budget,
+            state.context,
+            state.prior,
+            IDLE_HAZARD,
+            HORIZON,
+            p,
+            q,
+        )
+        return np.asarray(mean), np.asarray(index), np.asarray(shift)
+
+    def judged(self, state: InstrumentalState) -> Judged:
+        """What arms are ranked by, in units of y; where the graph is rejected, the regression on decisions decides."""
+        own, index, shift = self.index_in_units(state)
+        weights, unit = np.array(state.equations.weights), width(state.reward_range)
+        if state.rejected.any():
+            own, index, weights = without_graph(state, own, index, weights, *self.sizes(state.context.shape[-1] - 1))
+        return Judged(weights, unit * own, unit * index, unit * shift)
+
+    def select(self, state: InstrumentalState, rng: Rng) -> Choice:
+        weights, _, index, _ = self.judged(state)
+        return Choice(top_arms(scores(weights, index), state.budget, rng))
+
+    def played(self, state: InstrumentalState, x: BoolArray) -> InstrumentalState:
+        x = validate.decision("x", x, state.in_flight.shape)
+        rounds = state.rounds + 1
+        return state._replace(
+            rounds=rounds,
+            last_pull=np.where(x, rounds[..., None], state.last_pull),
+            in_flight=state.in_flight * fading(state.longest_delay, any_arrived(state))[..., None] + x,
         )
 
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        fill_lines(s, turn.room, turn.lines)
-        for i in range(x.shape[0]):
-            turn.lines[SHIFT, i] = turn.lines[WEIGHTS, i] * turn.lines[INDEX, i]
-        choose_top(turn.lines[SHIFT], s.budget, turn, x)
+    def update(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
+        before = state.solved
+        state = self.learn(state, feedback, rng)
+        return self.tested(state, state.solved > before)
 
-    def note_play(self, s: Any, x: Any) -> None:
-        note_pulls(s, x, s.belief.latest > 0)
+    def learn(self, state: InstrumentalState, feedback: Feedback, rng: Rng) -> InstrumentalState:
+        shape = state.in_flight.shape
+        checked = validate.partial_feedback(feedback, shape, state.reward_range, state.rounds)
+        given, reference = canonical(checked, state.reward_range, state.context.shape).from_reference(state.reference)
+        fade = fading(state.longest_delay, any_arrived(state))  # before the belief is rewritten
+        missing = np.isnan(given.y) & np.isnan(given.z)
+        news = given.fresh & ~missing
+        heard = given.arrived & news.any(axis=-1)
+        closed = False if feedback.complete is None else given.complete[..., None]  # what is missing never arrives
+        ended = given.x & (news | (missing & closed))
+        in_flight = kernels.end_pulls(state.in_flight, ended, fade, given.age, given.arrived)
+        self.absorb(state, given, state.rounds - given.age)
+        longest = np.where(heard, np.maximum(RECENT * state.longest_delay, given.age), state.longest_delay)
+        state = state._replace(
+            in_flight=np.asarray(in_flight),
+            longest_delay=longest,
+            reference=reference,
+            rejected=state.rejected & testable_arms(state.reduced),  # after a change the regression starts again
+        )
+        return self.solve_rows(state, due(state))
 
-    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
-        room, age, heard = turn.room, s.rounds - lesson.round, False
-        given = in_units(s, room, lesson)
-        remains = fade_of(s, s.belief.latest > 0) ** age  # before the belief is rewritten
-        for i in range(s.n_arms):
-            missing = math.isnan(given.y[i]) and math.isnan(given.z[i])
-            news = given.fresh[i] and not missing
-            heard |= news
-            lost = missing and lesson.arrival.shape[0] > 0 and lesson.arrival[i] == NEVER
-            if given.x[i] and (news or lost):
-                end_pull(s, i, remains)
-        expect_shocks(s, room, given)
-        learn_effects(s, room, given, lesson.round)
-        learn_plainly(s, room, given)
-        learn_equations(s, room, given)
-        learn_shocks(s, room, given)
-        if heard:
-            note_delay(s, age)
-        for i in range(s.n_arms):  # after a change the regression starts again
-            s.rejected[i] = s.rejected[i] and is_testable(s, i)
-        learned, more = s.statistics.learned, 1.0 + min(GROWTH * max(s.n_arms / MANY_ARMS, 1.0) ** 3, RAREST)
-        if learned > s.solved and learned >= more * s.solved:
-            solve(s, room, self.signed)
+    def absorb(self, state: InstrumentalState, given: Given, played_at: IntArray) -> None:
+        """Update the belief and the statistics in place; one round of a batch, or rounds of one learner in order."""
+        belief, equations, statistics = state.belief, state.equations, state.statistics
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        shock = kernels.expected_shocks(
+            *equations[:4],
+            *state.shocks[2:],
+            given.x,
+            given.z,
+            given.y,
+            given.context,
+            p,
+            given.arrived,
+        )
+        yhat, effects, centre, count = kernels.instrumental_arrival(
+            *belief,
+            *equations[:7],
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            shock,
+            given.fresh,
+            given.context,
+            played_at,
+            state.prior,
+            SHARES,
+            SHARE_PRIOR,
+            HAZARDS,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_reduced(
+            *state.reduced,
+            belief.detected,
+            given.x,
+            given.dose,
+            given.y,
+            given.context,
+            given.fresh,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_equations(
+            *statistics,
+            *equations[:5],
+            state.allowed,
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            shock,
+            given.fresh,
+            given.complete,
+            given.context,
+            equations.total_effects,
+            effects,
+            yhat,
+            centre,
+            count,
+            p,
+            q,
+            given.arrived,
+        )
+        kernels.absorb_shocks(
+            *state.shocks[:2],
+            equations.coefficients,
+            given.x,
+            given.dose,
+            given.z,
+            given.y,
+            given.fresh,
+            given.context,
+            centre,
+            count,
+            p,
+            q,
+            given.arrived,
+        )
 
-    def derive(self, s: Any, turn: Turn) -> None:
-        if s.solved > s.tested:
-            test(s, turn.room)
-
-    def settle(self, s: Any, turn: Turn) -> None:
+    def solve(self, state: InstrumentalState) -> InstrumentalState:
         """Estimate the equations, and test them against a regression without a graph."""
-        if s.statistics.learned > s.solved:
-            solve(s, turn.room, self.signed)
-        test(s, turn.room)
+        state = self.solve_rows(state, state.statistics.learned > state.solved)
+        return self.tested(state, np.ones_like(state.solved, np.bool_))
 
-    def show(self, s: Any, adjacency: Any) -> None:
-        for i in range(adjacency.shape[0]):
-            for j in range(adjacency.shape[0]):
-                adjacency[i, j] = s.equations.coefficients[i, j]
+    def tested(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
+        """Test the equations against a regression without a graph in the replications of a mask, (*batch, 1)."""
+        if not (rows & testable_arms(state.reduced)).any():
+            return state._replace(rejected=state.rejected & ~rows)
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        rejected = rejected_arms(state, self.index_in_units(state)[0], p, q)
+        return state._replace(rejected=np.where(rows, rejected, state.rejected))
 
-    def index(self, s: Any, turn: Turn, found: Any) -> None:
-        """All that explanations need: see `explain`."""
-        room, n = turn.room, s.n_arms
-        fill_lines(s, room, found)
-        regress_plainly(s, room)
-        expected_effects(s, room.spare, found[OWN])
-        for j in range(n):
-            found[FACTOR, j], found[STILL, j] = room.factor[j], room.still[j]
-            for i in range(n + 2):
-                found[CELLS + 2 * n + i, j] = unevenness(s.reduced.levels[i, j])
-            for i in range(n):
-                found[CELLS + i, j], found[CELLS + n + i, j] = room.cells[i, j], room.scatter[i, j]
+    def solve_rows(self, state: InstrumentalState, rows: BoolArray) -> InstrumentalState:
+        """Estimate the equations again in the replications of a mask, (*batch, 1)."""
+        belief, equations, statistics = state.belief, state.equations, state.statistics
+        n, unit = state.in_flight.shape[-1], equations.pooled[..., 1].copy()
+        kernels.solve_equations(
+            *equations[:6],
+            *equations[9:],
+            belief.base,
+            belief.base_share,
+            belief.base_mean,
+            belief.base_weight,
+            belief.total,
+            belief.total_at,
+            belief.sums,
+            belief.sums_at,
+            equations.total_effects,
+            statistics.ff,
+            statistics.qf,
+            statistics.qq,
+            statistics.fy,
+            statistics.qy,
+            statistics.yy,
+            statistics.rounds,
+            statistics.squares,
+            statistics.freedom,
+            statistics.moments,
+            state.allowed,
+            rest_precision(*self.sizes(state.context.shape[-1] - 1)),
+            state.prior,
+            edge_prior(n),
+            state.ordered,
+            self.signed,
+            rows[..., 0],
+        )
+        kernels.weigh_graph(*equations[6:9], equations.coefficients, equations.covariance, rows[..., 0])
+        kernels.solve_shocks(*state.shocks, rows[..., 0])
+        misjudged = equations.pooled[..., 1] < OTHER_SCALE * unit
+        if misjudged.any():
+            self.restart(state, misjudged)
+        return state._replace(solved=np.where(rows, statistics.learned, state.solved))
 
-    def index_shape(self, state: InstrumentalState) -> tuple[int, ...]:
-        n = state.in_flight.shape[-1]
-        return CELLS + 3 * n + 2, n
+    def restart(self, state: InstrumentalState, rows: BoolArray) -> None:
+        """Learn from now on only, where outcomes turn out to be on quite another scale than the reward range.
+
+        This happens after a few rounds, in which effects were expected to be far larger than they are.
+        """
+        n, batch, (p, q) = state.in_flight.shape[-1], rows.shape, self.sizes(state.context.shape[-1] - 1)
+        unit = state.equations.pooled[..., 1].copy()
+        equations = prior_equations(state.allowed, rest_precision(p, q), self.signed, batch)
+        variances = unit[..., None] ** 2
+        equations = equations._replace(
+            rest_covariance=equations.rest_covariance * variances[..., None, None],
+            noise=equations.noise * variances[..., None],
+            pooled=np.stack([equations.pooled[..., 0] * variances[..., 0], unit], axis=-1),
+        )
+        belief = empty_belief(n, p + q, state.prior[..., 0] * unit)
+        parts = (
+            (state.belief[:KEPT_ON_RESTART], belief[:KEPT_ON_RESTART]),
+            (state.equations, equations),
+            (state.statistics[:-3], empty_statistics(n, p + q, batch)[:-3]),
+            (state.shocks, empty_shocks(n, batch)),
+        )
+        for leaves, fresh in parts:
+            for leaf, new in zip(leaves, fresh, strict=True):
+                leaf[rows] = new[rows]
+
+    def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
+        count = len(rounds.x)
+        in_parts = rounds.fresh is not None or rounds.complete is not None
+        if count < 2 or in_parts or not unchanged(self, LEARNING):
+            some: InstrumentalState = super().catch_up(state, rounds, first, rng)
+            return some
+        played_at = state.rounds + np.arange(1, count + 1)
+        checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
+        given = canonical(checked, state.reward_range, (count, state.context.shape[-1]))
+        given, reference = given.from_first(state.reference)
+        known = given.arrived[:, None] & ~(np.isnan(given.y) & np.isnan(given.z))
+        heard, observed = known.any(axis=-1), (known & given.x).any(axis=-1)
+        before: IntArray = np.cumsum(heard) - heard
+        started = any_arrived(state) | (np.cumsum(observed) - observed > 0)
+        done = 0
+        while done < count:
+            stop = min(done + until_due(state, given, done), count)
+            here = given.between(done, stop)
+            stacked = state._replace(
+                belief=repeated(state.belief, stop - done),
+                statistics=repeated(state.statistics, stop - done),
+                reduced=repeated(state.reduced, stop - done),
+                shocks=repeated(state.shocks, stop - done),
+            )
+            self.absorb(stacked, here, played_at[done:stop])
+            state = self.solve_rows(state, due(state))
+            done = stop
+        fade = fading(state.longest_delay * RECENT**before, started)
+        left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
+        pending = np.append(left[1:], 1.0) @ (given.x & ~known)
+        latest = state.rounds + count - given.x[::-1].argmax(axis=0)
+        return state._replace(
+            rounds=state.rounds + count,
+            last_pull=np.where(given.x.any(axis=0), latest, state.last_pull),
+            in_flight=np.asarray(state.in_flight * left[0] + pending),
+            longest_delay=np.asarray(state.longest_delay * RECENT ** heard.sum()),
+            reference=reference,
+            rejected=state.rejected & testable_arms(state.reduced),
+            context=state.context if rounds.context is None else given.context[-1].copy(),
+        )
 
     def adjacency(self, state: InstrumentalState) -> Array:
         n = state.in_flight.shape[-1]
@@ -302,33 +434,32 @@ class InstrumentalSEM(CorePolicy):
         }
 
     def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
-        p, n = self.sizes(state.context.shape[-1])[0], state.in_flight.shape[-1]
-        unit = np.asarray(state.reward_range[..., 1:] - state.reward_range[..., :1])
-        found = self.indices(state, rng)
-        weights, mean, index, shift, own, factor, still = np.moveaxis(found[..., :CELLS, :], -2, 0)
-        cells, scatter, uneven = np.split(found[..., CELLS:, :], [n, 2 * n], axis=-2)
-        effects = structural_effects(state, own, p, self.signed)
-        regressors = np.concatenate([np.ones((*unit.shape[:-1], 1)), state.context], axis=-1)[..., :p, None]
-        levels = state.equations.coefficients[..., n : n + p] @ regressors
-        baseline = (state.equations.total_effects @ levels)[..., 0]
+        p, q = self.sizes(state.context.shape[-1] - 1)
+        n, unit = state.in_flight.shape[-1], width(state.reward_range)
+        weights, mean, index, shift = self.judged(state)
+        effects = structural_effects(state, self.index_in_units(state)[0], p, self.signed)
         if state.rejected.any():
-            effects = merged(effects, plain_effects(cells, scatter, factor, uneven), state.rejected)
-            baseline = np.where(state.rejected.any(axis=-1, keepdims=True), still, baseline)
+            effects = merged(effects, reduced_effects(state.reduced, state.context, p, q)[0], state.rejected)
         direct = np.diagonal(effects.cells, axis1=-2, axis2=-1)
         direct_variance = np.diagonal(effects.cell_variance, axis1=-2, axis2=-1)
+        levels = state.equations.coefficients[..., n : n + p] @ state.context[..., :p, None]
+        baseline = (state.equations.total_effects @ levels)[..., 0]
+        if state.rejected.any():
+            plain = reduced_baseline(state.reduced, state.context, p)
+            baseline = np.where(state.rejected.any(axis=-1, keepdims=True), plain, baseline)
         seen = state.belief.seen > 0
         return Explanation(
-            mean=np.where(seen, unit * mean, np.nan),
+            mean=np.where(seen, mean, np.nan),
             count=np.where(seen, observations(state.belief), 0.0),
             clock=np.asarray(state.rounds, float),
-            index=unit * index,
+            index=index,
             adjacency=self.adjacency(state),
             gain=np.ones_like(weights),
             weights=weights,
-            score=scores(weights, unit * index),
+            score=scores(weights, index),
             pending=np.array(state.in_flight),
             baseline=unit * (baseline + state.reference[..., 0]),
-            context_effect=unit * shift,
+            context_effect=shift,
             direct_interval=unit[..., None] * interval(direct, direct_variance),
             spill_interval=unit[..., None] * interval(effects.spill, effects.spill_variance, effects.spill_beyond),
             total_interval=unit[..., None] * interval(effects.total, effects.total_variance),
@@ -340,74 +471,34 @@ class InstrumentalSEM(CorePolicy):
         )
 
 
-@inner
-def in_units(s: Any, room: Any, lesson: Lesson) -> Given:
-    """The outcome of a round in units of the reward range.
+LEARNING = methods_of(InstrumentalSEM, HISTORY)
 
-    Outcomes are differences from the first known one of each arm, so that a constant that is added to all outcomes
-    changes nothing but the baseline.
+
+def without_graph(
+    state: InstrumentalState, own: Array, index: Array, weights: Array, p: int, q: int
+) -> tuple[Array, Array, Array]:
+    """Own effects, index and weights; those of arms whose graph is rejected come from the regression on decisions.
+
+    Their bonus is one standard error, less while pulls are in flight.
     """
-    unit, arrival, complete = s.reward_range[1] - s.reward_range[0], lesson.arrival, True
-    for i in range(s.n_arms):
-        y, z, room.news[i] = lesson.y[i] / unit, lesson.z[i] / unit, True
-        if arrival.shape[0] > 0:
-            room.news[i] = arrival[i] == s.rounds or arrival[i] == NOT_WAITED_FOR
-            if arrival[i] > s.rounds:
-                y, z = math.nan, math.nan
-                complete &= arrival[i] == NEVER or arrival[i] == NOT_WAITED_FOR
-        if s.reference[i, 1] == 0.0 and not math.isnan(y):
-            s.reference[i, 0], s.reference[i, 1] = y, 1.0
-        room.z[i], room.y[i] = z, y - s.reference[i, 0]
-    room.context[0] = 1.0
-    for c in range(lesson.context.shape[0]):
-        room.context[1 + c] = lesson.context[c]
-    return Given(lesson.x, lesson.dose, room.z, room.y, room.news, complete, room.context)
+    plain = reduced_effects(state.reduced, state.context, p, q)[0]
+    direct = np.diagonal(plain.cells, axis1=-2, axis2=-1)
+    direct = np.where(np.abs(direct) < LEAST_EFFECT, LEAST_EFFECT, direct)
+    weight = plain.total / direct
+    bonus = np.sqrt(plain.total_variance) / (1.0 + state.in_flight) ** 2
+    score = plain.total + bonus
+    upper = np.divide(score, weight, out=direct.copy(), where=weight != 0.0)
+    return (
+        np.where(state.rejected, direct, own),
+        np.where(state.rejected, upper, index),
+        np.where(state.rejected, weight, weights),
+    )
 
 
-@called
-def solve(s: Any, room: Any, signed: Any) -> None:
-    """Estimate the equations again."""
-    unit = s.equations.pooled[1]
-    solve_equations(s, room, signed)
-    if s.equations.pooled[1] < OTHER_SCALE * unit:
-        start_again(s, room, signed)
-    s.solved = s.statistics.learned
-
-
-@inner
-def start_again(s: Any, room: Any, signed: Any) -> None:
-    """Learn from now on only, as outcomes turn out to be on quite another scale than the reward range.
-
-    This happens after a few rounds, in which effects were expected to be far larger than they are.
-    """
-    unit, known, shocks = s.equations.pooled[1], s.statistics, s.shocks
-    expect_effects(s.belief, s.prior[0] * unit)
-    expect_equations(s.equations, s.allowed, sizes(s)[0], signed, unit)
-    weigh_graph(s.equations, room.square, room.spare, room.levels)
-    for part in (known.ff, known.qf, known.qq):
-        part[...] = 0.0
-    for part in (known.fy, known.qy):
-        part[...] = 0.0
-    for part in (known.yy, known.rounds, known.squares, known.freedom, shocks.shared, shocks.shared_chosen):
-        part[...] = 0.0
-    for part in (shocks.free_products, shocks.chosen_products):
-        part[...] = 0.0
-
-
-@called
-def test(s: Any, room: Any) -> None:
-    """Test the equations against a regression without a graph."""
-    if any_testable(s):
-        expected_effects(s, room.idle, room.signs)
-        test_graph(s, room, room.signs)
-    s.tested = s.solved
-
-
-@inner
-def fill_lines(s: Any, room: Any, lines: Any) -> None:
-    """What arms are ranked by, weights times index; where the graph is rejected, the regression on decisions decides."""
-    for i in range(s.n_arms):
-        lines[WEIGHTS, i] = s.equations.weights[i]
-    value_arms(s, room, lines[MEAN], lines[INDEX], lines[SHIFT])
-    if any_of(s.rejected):
-        use_plain_effects(s, room, lines[WEIGHTS], lines[MEAN], lines[INDEX])
+def until_due(state: InstrumentalState, given: Given, done: int) -> int:
+    """The number of rounds from `done` on after which the equations are to be solved again."""
+    counted = given.arrived[done:] & ~np.isnan(given.y[done:]).all(axis=-1)
+    learned = int(state.statistics.learned[0]) + np.cumsum(counted)
+    solved, more = int(state.solved[0]), 1.0 + growth(state.in_flight.shape[-1])
+    reached = np.flatnonzero(counted & (learned > solved) & (learned >= more * solved))
+    return int(reached[0]) + 1 if len(reached) else len(counted)

@@ -1,263 +1,16 @@
-"""What choosing an arm does to each outcome, with its uncertainty: by the structural equations, and without a graph.
+"""What choosing an arm does to each outcome, with its uncertainty: by the structural equations, and without a graph."""
 
-The regression without a graph and the test of the graph are functions of one learner: s is its `InstrumentalState`,
-room its `Room`. Explanations are for a whole batch.
-"""
-
-import math
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from spillover.core import inner
-from spillover.core.compiled import called
-from spillover.kernels.inversion import invert
-from spillover.policies.instrumental_equations import EDGE_SCALE, add_value, any_of, is_whole, row_times
-from spillover.policies.instrumental_filter import sizes
-from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState
+from spillover.policies.instrumental_state import EDGE_SCALE, Belief, Equations, InstrumentalState, Reduced
 from spillover.types import Array, BoolArray
 
 SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
-REJECTED: Final = 1e-4  # level of the test of the graph against the regression on decisions
+REJECTED = 1e-4  # level of the test of the graph against the regression on decisions
 ABSENT = 0.025  # an edge less probable than this is taken for 0 in an interval
-ENOUGH: Final = 20  # rounds beyond the number of coefficients from which the test is made
-LEAST_EFFECT: Final = 1e-9  # an own effect in units of the range that spill-over can be related to
-MOST_TURNS: Final = 30  # over all pairs of rows, in which a symmetric matrix becomes diagonal
-
-
-# --- without a graph -------------------------------------------------------------------------------------------------
-
-
-@inner
-def learn_plainly(s: Any, room: Any, given: Any) -> None:
-    """Add a round to the regression of all outcomes on decisions and context; it starts again after a change.
-
-    Regressors: 1 and context, the dose of each arm, and for each arm its dose times the context.
-    """
-    known, x, y, context, n, (p, q) = s.reduced, given.x, given.y, given.context, s.n_arms, sizes(s)
-    if s.belief.detected[0] > known.changes:
-        known.changes = s.belief.detected[0]
-        known.rounds = 0.0
-        known.gram[:] = 0.0
-        known.products[:] = 0.0
-        known.squares[:] = 0.0
-        known.chosen[:] = 0.0
-        known.levels[:] = 0.0
-    if not (any_of(given.fresh) and is_whole(y)):
-        return
-    values, places, count = room.regressors, room.places, p
-    for c in range(p):
-        values[c], places[c] = context[c], c
-    for j in range(n):
-        if x[j]:
-            known.chosen[j] += 1.0
-            values[count], places[count] = given.dose[j], p + j
-            for c in range(q):
-                values[count + 1 + c], places[count + 1 + c] = given.dose[j] * context[1 + c], p + n + j * q + c
-            count += 1 + q
-    for a in range(count):
-        for b in range(count):
-            known.gram[places[a], places[b]] += values[a] * values[b]
-        for i in range(n):
-            known.products[i, places[a]] += y[i] * values[a]
-    payoff = 0.0
-    for i in range(n):
-        payoff += y[i]
-        for j in range(n):
-            known.squares[i, j] += y[i] * y[j]
-            add_value(known.levels[i, j], 0 if x[j] else 3, y[i])
-    for j in range(n):
-        add_value(known.levels[n, j], 0 if x[j] else 3, payoff)
-        add_value(known.levels[n + 1, j], 0 if x[j] else 3, payoff - y[j])
-    known.rounds += 1.0
-
-
-@inner
-def unevenness(level: Any) -> Any:
-    """By how much the variance of an effect differs from that with equal noise in rounds with and without the arm.
-
-    An outcome may vary far more while its arm is chosen: a purchase that is rare otherwise.
-    """
-    chosen, other = level[0], level[3]
-    share = chosen / (chosen + other) if chosen + other > 0.0 else 0.5
-    with_arm, without = level[2] / max(chosen - 1.0, 1.0), level[5] / max(other - 1.0, 1.0)
-    equal = share * with_arm + (1.0 - share) * without
-    apart = (1.0 - share) * with_arm + share * without
-    return apart / equal if chosen > 2.0 and other > 2.0 and equal > 0.0 else 1.0
-
-
-@called
-def regress_plainly(s: Any, room: Any) -> None:
-    """Effects by regression of all outcomes on decisions and context, without a graph.
-
-    room.cells: the effect of each arm on each outcome. room.scatter: the covariance of the residuals, room.factor:
-    times which it is that of a column of the effects. room.still: the outcomes that are expected without a decision.
-    """
-    known, n, (p, q) = s.reduced, s.n_arms, sizes(s)
-    matrix, inverse, coefficients, size = room.gram, room.gram_inverse, room.plain, s.reduced.gram.shape[0]
-    trace = 0.0
-    for a in range(size):
-        trace += known.gram[a, a]
-        for b in range(size):
-            matrix[a, b] = known.gram[a, b]
-    for a in range(size):
-        matrix[a, a] += 1e-9 * max(trace / size, 1e-300)
-    invert(matrix, inverse)
-    for i in range(n):
-        for b in range(size):
-            coefficients[i, b] = 0.0
-        for a in range(size):
-            for b in range(size):
-                coefficients[i, b] += known.products[i, a] * inverse[a, b]
-    for i in range(n):
-        for k in range(n):
-            explained = row_times(coefficients, i, known.products[k], size)
-            room.square[i, k] = (known.squares[i, k] - explained) / max(known.rounds - size, 1.0)
-    for i in range(n):
-        room.still[i] = 0.0
-        for c in range(p):
-            room.still[i] += coefficients[i, c] * (s.context[c - 1] if c > 0 else 1.0)
-        for k in range(n):
-            room.scatter[i, k] = 0.5 * (room.square[i, k] + room.square[k, i])
-    for j in range(n):
-        room.factor[j] = 0.0
-        for a in range(1 + q):
-            here, amount = place_of(j, a, n, p, q), s.context[a - 1] if a > 0 else 1.0
-            for b in range(1 + q):
-                other = s.context[b - 1] if b > 0 else 1.0
-                room.factor[j] += amount * inverse[here, place_of(j, b, n, p, q)] * other
-        for i in range(n):
-            room.cells[i, j] = 0.0
-            for a in range(1 + q):
-                amount = s.context[a - 1] if a > 0 else 1.0
-                room.cells[i, j] += coefficients[i, place_of(j, a, n, p, q)] * amount
-
-
-@inner
-def place_of(j: Any, a: Any, n: Any, p: Any, q: Any) -> Any:
-    """Where the a-th regressor of an arm is: its dose, or its dose times a context column."""
-    return p + j if a == 0 else p + n + j * q + a - 1
-
-
-@inner
-def is_testable(s: Any, j: Any) -> Any:
-    """Whether there are enough rounds for the test since the last change."""
-    return s.reduced.rounds >= s.reduced.gram.shape[0] + ENOUGH and s.reduced.chosen[j] >= ENOUGH
-
-
-@inner
-def any_testable(s: Any) -> Any:
-    for j in range(s.n_arms):
-        if is_testable(s, j):
-            return True
-    return False
-
-
-@called
-def test_graph(s: Any, room: Any, own: Any) -> None:
-    """Find the arms whose effects by the graph are not to be trusted: it contradicts the regression on decisions.
-
-    A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
-    constant, or effects that are not linear. All arms share the equations, so one contradiction counts for all of
-    them. own: own effects at the coming context.
-    """
-    n, total_effects, directions, contradicted = s.n_arms, s.equations.total_effects, room.rows, False
-    regress_plainly(s, room)
-    diagonalise(room.scatter, directions)  # without noise it is rounding, and need not have an inverse
-    largest = 0.0
-    for k in range(n):
-        largest = max(largest, abs(room.scatter[k, k]))
-    for j in range(n):
-        if is_testable(s, j):
-            statistic = 0.0
-            for k in range(n):
-                along = 0.0
-                for i in range(n):
-                    along += (total_effects[i, j] * own[j] - room.cells[i, j]) * directions[i, k]
-                statistic += along**2 / max(room.scatter[k, k], 1e-6 * largest + 1e-300)
-            contradicted |= chance_of(statistic / max(room.factor[j], 1e-300), n) < REJECTED
-    for j in range(n):
-        s.rejected[j] = contradicted and is_testable(s, j)
-
-
-@inner
-def diagonalise(matrix: Any, directions: Any) -> None:
-    """The eigenvalues of a symmetric matrix, on its diagonal, and their directions, by Jacobi's rotations."""
-    n = matrix.shape[0]
-    for i in range(n):
-        for j in range(n):
-            directions[i, j] = 1.0 if i == j else 0.0
-    for _ in range(MOST_TURNS):
-        whole, off = 0.0, 0.0
-        for i in range(n):
-            whole += matrix[i, i] ** 2
-            for j in range(i):
-                off += matrix[i, j] ** 2
-        if not off > 1e-30 * whole:
-            return
-        for a in range(n):
-            for b in range(a + 1, n):
-                if matrix[a, b] != 0.0:
-                    turn = (matrix[b, b] - matrix[a, a]) / (2.0 * matrix[a, b])
-                    t = math.copysign(1.0, turn) / (abs(turn) + math.sqrt(turn * turn + 1.0))
-                    c = 1.0 / math.sqrt(t * t + 1.0)
-                    rotate(matrix, directions, a, b, c, t * c)
-
-
-@inner
-def rotate(matrix: Any, directions: Any, a: Any, b: Any, c: Any, s: Any) -> None:
-    """Turn rows and columns a and b of a symmetric matrix, and their directions."""
-    for k in range(matrix.shape[0]):
-        first, second = matrix[a, k], matrix[b, k]
-        matrix[a, k], matrix[b, k] = c * first - s * second, s * first + c * second
-    for k in range(matrix.shape[0]):
-        first, second = matrix[k, a], matrix[k, b]
-        matrix[k, a], matrix[k, b] = c * first - s * second, s * first + c * second
-        first, second = directions[k, a], directions[k, b]
-        directions[k, a], directions[k, b] = c * first - s * second, s * first + c * second
-
-
-@inner
-def chance_of(statistic: Any, n: Any) -> Any:
-    """The chance that the sum of n squared standard normals exceeds a number.
-
-    >>> round(chance_of(3.0, 2), 6), round(chance_of(7.815, 3), 4)
-    (0.22313, 0.05)
-    """
-    half = 0.5 * statistic
-    found, term = 0.0, math.exp(-half)
-    if n % 2 == 1:
-        found, term = math.erfc(math.sqrt(half)), term * 2.0 * math.sqrt(half / math.pi)
-    for k in range(n // 2):
-        found += term
-        term *= half / (k + 1 + 0.5 * (n % 2))
-    return found
-
-
-@inner
-def use_plain_effects(s: Any, room: Any, weights: Any, own: Any, index: Any) -> None:
-    """Replace weights, own effects and index of arms whose graph is rejected by those of the regression on decisions.
-
-    Their bonus is one standard error, less while pulls are in flight.
-    """
-    n, whole = s.n_arms, 0.0
-    regress_plainly(s, room)
-    for i in range(n):
-        for k in range(n):
-            whole += room.scatter[i, k]
-    for j in range(n):
-        if s.rejected[j]:
-            total, direct = 0.0, room.cells[j, j]
-            for i in range(n):
-                total += room.cells[i, j]
-            direct = LEAST_EFFECT if abs(direct) < LEAST_EFFECT else direct
-            variance = max(whole, 0.0) * room.factor[j] * unevenness(s.reduced.levels[n, j])
-            score = total + math.sqrt(variance) / (1.0 + s.in_flight[j]) ** 2
-            weights[j], own[j] = total / direct, direct
-            index[j] = score / weights[j] if weights[j] != 0.0 else direct
-
-
-# --- explanations ----------------------------------------------------------------------------------------------------
+ENOUGH = 20  # rounds beyond the number of coefficients from which the test is made
 
 
 class Effects(NamedTuple):
@@ -351,7 +104,7 @@ def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) 
     law = own_effect(state.belief, equations.noise[..., 1], state.prior[..., :1] * unit, prior_weight)
     d = equations.coefficients.shape[-1]
     gap = law.average[..., :d].copy()
-    gap[..., n + p :] -= state.context[..., None, : d - n - p]
+    gap[..., n + p :] -= state.context[..., None, 1 : 1 + d - n - p]
     rest = gap[..., n:]
     edges = gap[..., :n] - np.einsum("...rcj,...rc->...rj", equations.slope, rest)
     total_effects = equations.total_effects
@@ -383,17 +136,96 @@ def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) 
     return Effects(cells, cell_variance, cell_variance, total - direct, spill, spill, total, spread(all_of))
 
 
-def plain_effects(cells: Array, scatter: Array, factor: Array, uneven: Array) -> Effects:
-    """Effects without a graph, from what `regress_plainly` found; uneven: (*batch, n + 2, n), see `unevenness`."""
-    n = cells.shape[-1]
+def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[Effects, Array, Array]:
+    """Effects by regression of all outcomes on decisions and context, without a graph.
+
+    Returns also the covariance of the residuals and the factor of each arm, (*batch, n): the covariance of column j
+    of the effects is their product.
+    """
+    gram, products = reduced.gram, reduced.products
+    n, size = products.shape[-2], gram.shape[-1]
+    top = np.maximum(np.trace(gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
+    inverse = np.linalg.inv(gram + 1e-9 * top * np.eye(size))
+    coefficients = products @ inverse  # (*batch, n, size)
+    freedom = np.maximum(reduced.rounds[..., None] - size, 1.0)
+    scatter = (reduced.squares - coefficients @ np.swapaxes(products, -1, -2)) / freedom
+    scatter = 0.5 * (scatter + np.swapaxes(scatter, -1, -2))
+    batch = gram.shape[:-2]
+    pick = np.zeros((*batch, size, n))
+    for j in range(n):
+        pick[..., p + j, j] = 1.0
+        pick[..., p + n + j * q : p + n + (j + 1) * q, j] = context[..., 1 : 1 + q]
+    factor = np.einsum("...aj,...ab,...bj->...j", pick, inverse, pick)
+    cells = coefficients @ pick
     noise = np.maximum(np.diagonal(scatter, axis1=-2, axis2=-1), 0.0)
     whole = np.maximum(scatter.sum(axis=(-2, -1)), 0.0)[..., None]
     of_others = np.maximum(whole - 2.0 * scatter.sum(axis=-1) + noise, 0.0)
-    variance = noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :]
-    spill_variance, total = of_others * factor * uneven[..., n + 1, :], cells.sum(axis=-2)
-    spill = total - np.diagonal(cells, axis1=-2, axis2=-1)
-    spread = (spill_variance, spill_variance, total, whole * factor * uneven[..., n, :])
-    return Effects(cells, variance, variance, spill, *spread)
+    total = cells.sum(axis=-2)
+    direct = np.diagonal(cells, axis1=-2, axis2=-1)
+    uneven = unevenness(reduced.levels)
+    cell_variance = noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :]
+    spill_variance = of_others * factor * uneven[..., n + 1, :]
+    found = Effects(
+        cells,
+        cell_variance,
+        cell_variance,
+        total - direct,
+        spill_variance,
+        spill_variance,
+        total,
+        whole * factor * uneven[..., n, :],
+    )
+    return found, scatter, factor
+
+
+def unevenness(levels: Array) -> Array:
+    """By how much the variance of an effect differs from that with equal noise in rounds with and without the arm.
+
+    An outcome may vary far more while its arm is chosen: a purchase that is rare otherwise.
+    """
+    chosen, other = levels[..., 0], levels[..., 3]
+    share = np.divide(chosen, chosen + other, out=np.full(chosen.shape, 0.5), where=chosen + other > 0.0)
+    with_arm = levels[..., 2] / np.maximum(chosen - 1.0, 1.0)
+    without = levels[..., 5] / np.maximum(other - 1.0, 1.0)
+    equal = share * with_arm + (1.0 - share) * without
+    apart = (1.0 - share) * with_arm + share * without
+    usable = (chosen > 2.0) & (other > 2.0) & (equal > 0.0)
+    return np.asarray(np.divide(apart, equal, out=np.ones(chosen.shape), where=usable))
+
+
+def reduced_baseline(reduced: Reduced, context: Array, p: int) -> Array:
+    """Expected outcomes if nothing is chosen, without a graph, (*batch, n)."""
+    size = reduced.gram.shape[-1]
+    top = np.maximum(np.trace(reduced.gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
+    coefficients = reduced.products @ np.linalg.inv(reduced.gram + 1e-9 * top * np.eye(size))
+    return np.asarray((coefficients[..., :p] @ context[..., :p, None])[..., 0])
+
+
+def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolArray:
+    """Arms whose effects by the graph are not to be trusted, because it contradicts the regression on decisions.
+
+    A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
+    constant, or effects that are not linear. All arms share the equations, so one contradiction counts for all of
+    them, (*batch, n).
+    """
+    from scipy.special import chdtri  # imported here, because live decisions do not need SciPy
+
+    reduced, n = state.reduced, own.shape[-1]
+    plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
+    graph = state.equations.total_effects * own[..., None, :]
+    gap = np.swapaxes(graph - plain.cells, -1, -2)  # (*batch, arm, outcome)
+    sizes, directions = np.linalg.eigh(scatter)  # without noise it is rounding, and need not have an inverse
+    sizes = np.maximum(sizes, 1e-6 * np.abs(sizes).max(axis=-1, keepdims=True) + 1e-300)
+    statistic = ((gap @ directions) ** 2 / sizes[..., None, :]).sum(axis=-1) / np.maximum(factor, 1e-300)
+    testable = testable_arms(reduced)
+    contradicted = testable & (statistic > chdtri(n, REJECTED))
+    return np.asarray(testable & contradicted.any(axis=-1, keepdims=True))
+
+
+def testable_arms(reduced: Reduced) -> BoolArray:
+    """Arms with enough rounds for the test since the last change, (*batch, n)."""
+    enough = reduced.rounds >= reduced.gram.shape[-1] + ENOUGH
+    return np.asarray(enough & (reduced.chosen >= ENOUGH))
 
 
 def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:

@@ -11,7 +11,7 @@ from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.graph.core import Outcome
-from spillover.graph.learner import MANY_ARMS, GraphErrors
+from spillover.graph.learner import MANY_ARMS, GraphErrors, explained
 from spillover.kernels.arrivals import NEVER
 from spillover.kernels.averages import date_of, weigh
 from spillover.kernels.drifting import drifting_arrival, drifting_forecast
@@ -23,7 +23,6 @@ from spillover.kernels.switching_scores import MOST_SORTED, value_arms
 from spillover.policies.dates import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import OnGraph, scores
 from spillover.policies.intervals import intervals
-from spillover.policies.signals import gram_signal
 from spillover.policies.switching_model import (
     HAZARDS,
     HORIZON,
@@ -76,7 +75,7 @@ class SwitchingSEM(OnGraph):
     order_free = False
     accepts_missing = True
     constants: ClassVar[Mapping[str, int]] = {"dating": 0}
-    helpers = ("learn_arms", "learn_round", "learn_news", "expect")
+    helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7
     index_lines = 5
     unchanged_by_play = ("belief", "drift", "silence", "graph", "rewards_seen")
@@ -236,7 +235,7 @@ class SwitchingSEM(OnGraph):
             "drifts": state.drift.probability[..., 0],
         }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
-        return found | gram_signal(self.graph.gram(state.graph)) | of_graph
+        return found | of_graph
 
     def changes_seen(self, state: SwitchingState) -> Any:
         return state.belief.detected[..., 0]
@@ -300,7 +299,7 @@ class SwitchingSEM(OnGraph):
             count=self.observations(state),
             clock=np.asarray(state.rounds, float),
             index=index,
-            adjacency=self.graph.explained(state.graph),
+            adjacency=explained(state.graph),
             gain=np.array(self.graph.gain(state.graph)),
             weights=weights,
             score=scores(weights, index),
@@ -326,7 +325,7 @@ class SwitchingRoom(NamedTuple):
 
 @inner
 def fade_of(s: Any) -> Any:
-    """The share of a pull in flight that remains after a round."""
+    """The share of a pull in flight that remains after a round; see `switching_model.fading`."""
     return faded(s.longest_delay, s.belief.latest[0] > 0, SOON, PATIENCE)
 
 
