@@ -3,7 +3,7 @@
 A filter has the means of all arms of all worlds, (worlds, n), and E[(m - level)+] of each uncertain mean m.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -75,7 +75,8 @@ class KnownCourse:
 
 
 @entry
-def learn_drift(drift, seen, rewards, t):
+def learn_drift(drift: Any, seen: Any, rewards: Any, t: Any) -> None:
+    """Learn the rewards of round t, in each world."""
     unknown = np.zeros(rewards.shape[1])  # nothing else to compare with
     for w in range(seen.shape[0]):
         drifting_arrival(
@@ -85,7 +86,8 @@ def learn_drift(drift, seen, rewards, t):
 
 
 @entry
-def forecast_drift(drift, t):
+def forecast_drift(drift: Any, t: Any) -> Any:
+    """Mean and standard deviation of each arm in round t, in each world."""
     mean, deviation = np.empty(drift.track.shape[:2]), np.empty(drift.track.shape[:2])
     for w in range(mean.shape[0]):
         elapsed = t - drift.latest[w, 0]

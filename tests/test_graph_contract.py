@@ -79,8 +79,8 @@ class NarrowGain(RidgeGraph):
 
 @dataclass(frozen=True, kw_only=True)
 class LongGram(RidgeGraph):
-    def gram(self, graph):
-        return graph.weights
+    def signals(self, graph):
+        return {"gram": graph.weights}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from spillover.graph import (
     evidence,
 )
 from spillover.graph.adaptive import K_CLASS
-from spillover.graph.evidence import empty_evidence
+from spillover.graph.adaptive_state import empty_evidence
 from spillover.kernels.evidence import favourite, judge_pair, judge_weights
 from spillover.rng import Purpose
 from spillover.state import copy_state

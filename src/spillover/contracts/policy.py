@@ -33,7 +33,7 @@ class CompiledRounds(NamedTuple):
 class Setting(NamedTuple):
     """A policy, the constraints on its decisions, the names that they use, and the effort of the search under them."""
 
-    policy: Any  # without constraints
+    policy: "Policy"  # without constraints
     constraints: tuple[Any, ...] = ()
     arms: tuple[str, ...] | None = None
     effort: int | None = None  # None without constraints

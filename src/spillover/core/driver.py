@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from spillover.core.compiled import INNER, compiled_part, entry, inner
+from spillover.core.compiled import compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post_arms, post_part
+from spillover.kernels.inner import INNER
 from spillover.kernels.outcomes import ALL, fill_outcome, hide
 from spillover.kernels.world import FINE, fault_of, is_fine, is_known
 

@@ -140,7 +140,7 @@ class CorePolicy(Policy):
     ) -> tuple[Feedback, IntArray]:
         """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
         given, checks = Feedback(*given), (shape, reward_range, rounds)
-        if self.accepts_missing and (given.fresh is not None or given.complete is not None or not is_whole(given)):
+        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
             feedback = validate.partial_feedback(given, *checks)
             return feedback, in_one_piece(arrival_of(feedback, rounds))
         if given.dose is not None:
@@ -180,11 +180,17 @@ class CorePolicy(Policy):
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        if self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
+        return super().catch_up(state, rounds, first, rng)
+
+    def takes_history(self, state: State, rounds: Feedback) -> bool:
+        """Whether rounds of a history can be learned in one call: those of one learner, and whole."""
         own_memo = self.memos > 0 and not self.reuses_memo
         in_parts = rounds.fresh is not None or rounds.complete is not None
-        if state.rounds.ndim or own_memo or in_parts or not unchanged(self, LEARNING):
-            return Policy.catch_up(self, state, rounds, first, rng)
-        return self.learn_history(state, rounds, rng)
+        unseen = not self.detailed and (rounds.context is not None or rounds.dose is not None)
+        whole = not self.accepts_missing or is_whole(rounds)
+        return whole and not (state.rounds.ndim or own_memo or in_parts or unseen)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
@@ -193,7 +199,8 @@ class CorePolicy(Policy):
         rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        use.run("take_history", key[0], *room, x, z, y, arrived, use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state))
+        more = use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state)
+        use.run("take_history", key[0], *room, x, z, y, arrived, *more)
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:

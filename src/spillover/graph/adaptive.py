@@ -3,75 +3,41 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.core.compiled import inner
+from spillover.graph.adaptive_state import (
+    CANDIDATES,
+    K_CLASS,
+    TRUSTING,
+    AdaptiveState,
+    empty_change_evidence,
+    empty_doubts,
+    empty_evidence,
+    pick,
+    z_misleads,
+)
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.change_detection import QUIET, ChangeEvidence, empty_change_evidence
 from spillover.graph.contradictions import effects_against_order, own_slopes
 from spillover.graph.core import CoreGraph
-from spillover.graph.doubts import NOISY, Doubts, empty_doubts, z_misleads
 from spillover.graph.edges import ROW_BOUND, SPARSITY
-from spillover.graph.evidence import Evidence, empty_evidence
-from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information
-from spillover.graph.k_class import ALARM, SUSPICION, KClassGraph, KClassState, clear_baseline, is_due, test_z
+from spillover.graph.instrument import InstrumentGraph, add_information
+from spillover.graph.k_class import ALARM, SUSPICION, KClassGraph, clear_baseline, is_due, test_z
 from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
-from spillover.graph.payoff import PayoffGraph, PayoffWeights
+from spillover.graph.payoff import PayoffWeights
 from spillover.graph.regression import FLOOR, RIDGE
 from spillover.graph.sparse import SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
 from spillover.kernels.evidence import favourite, judge_pair, judge_weights, use_weights
 from spillover.kernels.regression import test_and_learn
 from spillover.state import copy_state
-from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
-K_CLASS = CANDIDATES.index("k-class")
-TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
-
-
-class AdaptiveState(NamedTuple):
-    """The candidates, the evidence for each, and the evidence of a change.
-
-    >>> import spillover as sp
-    >>> AdaptiveGraph().init(sp.Problem(n_arms=3, budget=1)).weights
-    array([1., 1., 1.])
-    """
-
-    sparse: Any  # a Graph or a TunedGraph
-    instrument: InstrumentState
-    full_history: PayoffGraph  # never restarts
-    evidence: Evidence
-    changes: ChangeEvidence
-    used: Annotated[IntArray, Within(0, len(CANDIDATES) - 1)]  # (*batch,): position in CANDIDATES
-    weights: Finite  # (*batch, n): of the candidate in use
-    k_class: KClassState
-    doubts: Doubts
-
-    @property
-    def adjacency(self) -> Array:
-        learned, empty = self.instrument.adjacency, np.zeros_like(self.instrument.adjacency)
-        full_history, k_class = self.full_history.adjacency, self.k_class.adjacency
-        return pick(self.used, [self.sparse.adjacency, learned, full_history, empty, k_class])
-
-    @property
-    def alarms(self) -> IntArray:
-        """How many changes of the graph were detected, (*batch,)."""
-        return self.changes.alarms
-
-    @property
-    def since(self) -> IntArray:
-        """The round of play whose outcome revealed the last change, 0 before the first; (*batch,)."""
-        return self.changes.since
-
-
-def pick(used: IntArray, choices: list[Array]) -> Array:
-    """For each row of the batch the value of the candidate in use."""
-    axes = choices[0].ndim - used.ndim
-    return np.asarray(np.choose(used[(..., *[None] * axes)], choices))
+QUIET = 1e6  # lower bound on the mean number of arrivals between false alarms
+NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
 
 
 class EvidenceSummary(NamedTuple):
@@ -130,7 +96,6 @@ class AdaptiveGraph(CoreGraph):
     helpers = ("explain_alarm",)
     order_free = False
     deferrable = True
-    judges = True
     fits_baseline = True
     grids = ("sparsity",)
 
@@ -280,9 +245,6 @@ class AdaptiveGraph(CoreGraph):
 
     # --- many ---------------------------------------------------------------------------------------------------------
 
-    def gram(self, graph: AdaptiveState) -> Array | None:
-        return self.sparse.gram(graph.sparse)
-
     def gain(self, graph: AdaptiveState) -> Array:
         ones = np.ones_like(graph.weights)
         return pick(graph.used, [ones, graph.instrument.gain, ones, ones, ones])
@@ -308,6 +270,7 @@ class AdaptiveGraph(CoreGraph):
         trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
         against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
         return {
+            **self.sparse.signals(graph.sparse),
             "confounded": graph.doubts.confounded,
             "baseline": undeclared,
             "against_order": against,

@@ -85,11 +85,21 @@ class CandidateEdges(NamedTuple):
 
     @property
     def adjacency(self) -> Array:
-        """All n * n entries: of few arms, or of one learner to look at. `CandidateGraph.edges` has the edges alone."""
+        """All n * n entries: of few arms, or of one learner to look at."""
         *batch, n, _ = self.cause.shape
         full = np.zeros((*batch, n, n + 1))  # the last column is that of empty slots
         np.put_along_axis(full, np.where(self.cause < 0, n, self.cause), self.edge, axis=-1)
         return np.ascontiguousarray(full[..., :n])
+
+    @property
+    def edges(self) -> Any:
+        """The edges alone, as a `scipy.sparse.coo_array`."""
+        from scipy.sparse import coo_array
+
+        *batch, n, _ = self.cause.shape
+        *rows, slot = np.nonzero(self.edge)
+        found = (*rows, self.cause[(*rows, slot)].astype(np.int64))
+        return coo_array((self.edge[(*rows, slot)], found), shape=(*batch, n, n))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +145,8 @@ class CandidateGraph(CoreGraph):
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
         m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
         room = max(m * min(n, max(ROOM * problem.budget, LEAST_ROOM)), c)
-        unit = np.zeros(batch) + largest_reward(problem)
-        half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
+        unit = np.asarray(np.zeros(batch) + largest_reward(problem))
+        half = np.asarray(np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2)
         cause = np.full((*batch, n, k), -1, np.int32)
         cause[..., : known.shape[-1]] = known
         graph = CandidateEdges(
@@ -180,7 +190,7 @@ class CandidateGraph(CoreGraph):
 
     # --- one graph --------------------------------------------------------------------------------------------------
 
-    show = None  # n * n numbers
+    show = None  # type: ignore[assignment]  # n * n numbers
 
     def prepare(self, g: Any) -> Any:
         n = g.weights.shape[0]
@@ -204,16 +214,6 @@ class CandidateGraph(CoreGraph):
             g.required, g.forbidden, moved, where, queued, change, evidence, LEAST_MISS * g.unit, g.half, g.bound,
             g.acyclic, self.signed, PASSES, SEARCHED,
         )  # fmt: skip
-
-    # --- many ---------------------------------------------------------------------------------------------------------
-
-    def edges(self, graph: CandidateEdges) -> Any:
-        from scipy.sparse import coo_array
-
-        *batch, n, _ = graph.cause.shape
-        *rows, slot = np.nonzero(graph.edge)
-        found = (*rows, graph.cause[(*rows, slot)].astype(np.int64))
-        return coo_array((graph.edge[(*rows, slot)], found), shape=(*batch, n, n))
 
 
 def by_row(pairs: IntArray, n: int) -> NDArray[np.int32]:

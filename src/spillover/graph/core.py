@@ -69,6 +69,10 @@ class CoreGraph(GraphLearner):
     def forget_all(self, g: Any, room: Any) -> None:
         """Start again from nothing, for those that have this graph learner as a part."""
 
+    @property
+    def judges(self) -> bool:
+        return self.memos > 0
+
     def reached(self) -> tuple[Any, ...]:
         """All functions that are compiled, as they are now."""
         own, learners = type(self), (getattr(self, name).reached() for name in self.parts)

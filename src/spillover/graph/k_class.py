@@ -204,11 +204,9 @@ class KClassGraph(CoreGraph):
         return np.asarray(found[..., 0], np.float64)
 
     def signals(self, graph: KClassState) -> dict[str, Any]:
-        return {"confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}
-
-    def gram(self, graph: KClassState) -> Array:
         n = graph.weights.shape[-1]
-        return graph.moments[..., :n, :n]
+        gram = graph.moments[..., :n, :n]
+        return {"gram": gram, "confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}
 
 
 @inner

@@ -76,8 +76,8 @@ class GraphLearner(ABC):
 
     @property
     def judges(self) -> bool:
-        """Whether it learns from how well its earlier estimates predicted (`remember`)."""
-        return False
+        """Whether it learns from how well its earlier estimates predicted: it does if it has a `remember`."""
+        return type(self).remember is not GraphLearner.remember
 
     @property
     def learns(self) -> bool:
@@ -110,22 +110,6 @@ class GraphLearner(ABC):
         """The learner specialised to a problem, before `init`; by default itself."""
         return self
 
-    def edges(self, graph: Any) -> Any:
-        """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
-
-        A learner that keeps few edges overrides this: for many arms nothing else may be asked of it but this and
-        `graph.weights`.
-        """
-        from scipy.sparse import coo_array
-
-        return coo_array(np.asarray(graph.adjacency))
-
-    def explained(self, graph: Any) -> Any:
-        """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
-        if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
-            return np.array(graph.adjacency)
-        return self.edges(graph).tocsr()
-
     def absorb_expected(
         self,
         graph: Any,
@@ -147,10 +131,6 @@ class GraphLearner(ABC):
         """What it will need of the current estimates when the outcome of the next round arrives; None: nothing."""
         return None
 
-    def gram(self, graph: Any) -> Array | None:
-        """The sum of y y' of the learned outcomes, (*batch, n, n); None if it is not kept."""
-        return None
-
     def gain(self, graph: Any) -> Array:
         """The direct effects, the diagonal of F, (*batch, n); 1 if they are not estimated."""
         return np.ones_like(graph.weights)
@@ -167,3 +147,20 @@ class GraphLearner(ABC):
     def signals(self, graph: Any) -> dict[str, Any]:
         """Data for health checks, as in `spillover.policies.signals`."""
         return {}
+
+
+def edges_of(graph: Any) -> Any:
+    """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
+
+    A graph with few edges has them as `edges`: for many arms nothing else may be asked of it but these and `weights`.
+    """
+    from scipy.sparse import coo_array
+
+    return graph.edges if hasattr(graph, "edges") else coo_array(np.asarray(graph.adjacency))
+
+
+def explained(graph: Any) -> Any:
+    """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
+    if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
+        return np.array(graph.adjacency)
+    return edges_of(graph).tocsr()

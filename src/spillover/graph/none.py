@@ -24,6 +24,12 @@ class EmptyGraph(NamedTuple):
     def adjacency(self) -> Array:
         return np.zeros((*self.weights.shape, self.weights.shape[-1]))
 
+    @property
+    def edges(self) -> Any:
+        from scipy.sparse import coo_array
+
+        return coo_array((*self.weights.shape, self.weights.shape[-1]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class NoGraph(CoreGraph):
@@ -40,11 +46,6 @@ class NoGraph(CoreGraph):
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
         return EmptyGraph(np.ones((*batch, problem.n_arms)))
-
-    def edges(self, graph: EmptyGraph) -> Any:
-        from scipy.sparse import coo_array
-
-        return coo_array((*graph.weights.shape, graph.weights.shape[-1]))
 
     def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
         """There is nothing to learn."""

@@ -10,7 +10,7 @@ import numpy as np
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
 from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, TunedGraph, take_fit
-from spillover.types import Array, Batch, Finite, IntArray, Problem, Round, Within
+from spillover.types import Batch, Finite, IntArray, Problem, Round, Within
 
 HELD_OUT_KEPT = 32  # rounds: absolute errors cannot be had from sums over rounds, and the state must not grow
 
@@ -108,6 +108,6 @@ class PaperTunedGraph(CoreGraph):
                 least, g.choice = error, k
         take_fit(fits, g.choice, g.adjacency, g.weights)
 
-    def gram(self, graph: PaperTunedState) -> Array:
+    def signals(self, graph: PaperTunedState) -> dict[str, Any]:
         """Held-out rounds included."""
-        return self.grid.gram(graph.tuned)
+        return self.grid.signals(graph.tuned)

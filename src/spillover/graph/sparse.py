@@ -135,8 +135,8 @@ class SparseGraph(CoreGraph):
 
     # --- many ---------------------------------------------------------------------------------------------------------
 
-    def gram(self, graph: Graph) -> Array:
-        return graph.gram
+    def signals(self, graph: Graph) -> dict[str, Any]:
+        return {"gram": graph.gram}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from spillover.graph.sparse import Graph, SparseGraph
 from spillover.kernels.evidence import total
 from spillover.kernels.gram import absorb_outcome, squared_error
 from spillover.kernels.graph import clear_fit, drop_infinite_weights, refit, room_for_refit
-from spillover.types import Amount, Array, Batch, Finite, IntArray, Problem, Round, Within
+from spillover.types import Amount, Batch, Finite, IntArray, Problem, Round, Within
 
 AUTO_GRID = np.logspace(-5, 6, 12)
 HELD_OUT_EVERY = 10
@@ -145,9 +145,9 @@ class SelfTunedGraph(CoreGraph):
 
     # --- many ---------------------------------------------------------------------------------------------------------
 
-    def gram(self, graph: TunedGraph) -> Array:
+    def signals(self, graph: TunedGraph) -> dict[str, Any]:
         """Held-out rounds included."""
-        return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
+        return {"gram": np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)}
 
 
 @inner

@@ -478,20 +478,16 @@ def csv_batches(
     layout: Layout,
     places: Sequence[int],
     *,
-    types: Mapping[int, Any] | None = None,
-    point: str = ".",
     skip: Callable[[Any], str] | None = None,
 ) -> Iterator[tuple[Any, int]]:
-    """The rows of a CSV file; a cell or row that does not fit is an error of arrow's.
+    """The rows of a CSV file, as texts; a row of another width is an error of arrow's.
 
-    types: of columns that are not read as text. point: the decimal sign of numbers. skip: called with each row of
-    another width. After an interrupt arrow's threads must not call into an interpreter that is ending, so that it is
-    for a second reading only.
+    skip: called with each such row instead. After an interrupt arrow's threads must not call into an interpreter that
+    is ending, so that it is for a second reading only.
     """
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    kinds = dict.fromkeys(places, pa.string()) | dict(types or {})
     raw = pa.OSFile(str(layout.path))
     try:
         reader = arrow_csv.open_csv(
@@ -501,11 +497,10 @@ def csv_batches(
             ),
             arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types={str(place): kind for place, kind in kinds.items()},
+                column_types={str(place): pa.string() for place in places},
                 include_columns=[str(place) for place in places],
                 strings_can_be_null=True,
                 null_values=[""],
-                decimal_point=point,
             ),
         )
         for batch in reader:

@@ -11,6 +11,7 @@ from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.core.ahead import compiled_beside
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.learner.one import Learner
 from spillover.learner.reports import Details
@@ -238,21 +239,22 @@ def replay_history(
     done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
     first, accepts = done, player.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
-    for stop, judged, solved in schedule.batches(done):
-        memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
-        batch = between(rounds, done - first, stop - first, memo)
-        state = player.catch_up(state, batch, done + 1, rng)
-        if solved and (batch.arrived.any() or stop == schedule.unjudged):
-            state = player.solve(state)
-        for row in np.flatnonzero(~batch.arrived):
-            learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
-            if batch.context is not None or batch.dose is not None:
-                learner.details[done + 1 + int(row)] = details_of(batch, int(row))
-        if stop // EVERY > done // EVERY:
-            progress(stop)
-        done = stop
-        if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
-            checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
+    with compiled_beside(player):
+        for stop, judged, solved in schedule.batches(done):
+            memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
+            batch = between(rounds, done - first, stop - first, memo)
+            state = player.catch_up(state, batch, done + 1, rng)
+            if solved and (batch.arrived.any() or stop == schedule.unjudged):
+                state = player.solve(state)
+            for row in np.flatnonzero(~batch.arrived):
+                learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
+                if batch.context is not None or batch.dose is not None:
+                    learner.details[done + 1 + int(row)] = details_of(batch, int(row))
+            if stop // EVERY > done // EVERY:
+                progress(stop)
+            done = stop
+            if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
+                checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
     learner.state = state
     learner.rounds = done
     if context is not None:

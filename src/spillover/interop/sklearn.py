@@ -8,6 +8,7 @@ from spillover import validate
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.graph import GraphLearner, PayoffWeights, as_graph_learner
 from spillover.graph.core import learned
+from spillover.graph.learner import explained
 from spillover.policies.intervals import around
 from spillover.registry import needed_for
 from spillover.tabular import in_columns, names_of
@@ -91,7 +92,7 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         graph = learned(learner, learner.init(problem), z, y)
         for name in OF_ERRORS:
             self.__dict__.pop(name, None)  # of an earlier fit
-        self.adjacency_ = learner.explained(graph)
+        self.adjacency_ = explained(graph)
         self.weights_, self.gain_ = np.array(graph.weights), np.array(learner.gain(graph))
         known = self.total_only_ or not np.isnan(self.adjacency_.sum())
         accepted = "a learner that estimates the graph, as y has an outcome for each arm"

@@ -324,7 +324,7 @@ class KernelLocator(ContentLocator):
     """Has Numba store our kernels by their fingerprint, and nobody else's functions."""
 
     @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "KernelLocator | None":
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "KernelLocator | None":  # type: ignore[override]
         return cls(py_func) if py_func in OURS and cache_folder() is not None else None
 
 

@@ -1,9 +1,7 @@
 """Sufficient statistics of the graph problem: Gram matrices and residuals."""
 
-import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.vectors import add_multiple, multiply
 
 
@@ -20,18 +18,6 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
             add_multiple(residual[i], errors[i], y)
         if y[i] * weight != 0.0:
             add_multiple(gram[i], y[i] * weight, y)
-
-
-@gufunc(
-    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, boolean[:]),
-    "(n,n),(n,n),(n,n),(n),(n),()->()",
-    writes=("gram", "residual"),
-)
-def absorb(gram, residual, adjacency, z, y, weight, absorbed):
-    """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
-    absorbed[0] = weight != 0.0
-    if weight != 0.0:
-        absorb_outcome(gram, residual, adjacency, z, y, weight, False, np.empty(y.shape[0]))
 
 
 @njit(inline="always")

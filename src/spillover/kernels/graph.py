@@ -4,9 +4,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.inner import bare, inside
 from spillover.kernels.row_solver import (
     ENTER,
@@ -208,26 +207,3 @@ def clear_fit(gram, residual, adjacency, pressure, weights, room):
             gram[i, j] = residual[i, j] = adjacency[i, j] = 0.0
         pressure[i] = room[1][i] = room[2][i] = 0.0
         weights[i] = 1.0
-
-
-# shared by `fit` and `fit_signed`
-FIT_SIGNATURE: Final = (
-    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    *(float64, boolean, boolean[:]),
-)
-FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
-FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
-
-
-@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
-def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """Solve the rows whose optimality conditions no longer hold, and update the weights."""
-    room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, False, room, False)
-
-
-@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
-def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """`fit` for entries of either sign."""
-    room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, True, room, False)

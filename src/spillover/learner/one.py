@@ -12,7 +12,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, check_constraints
 from spillover.constraints.search import check_effort
-from spillover.contracts import AnyPolicy, Policy, as_policy, require_explains
+from spillover.contracts import AnyPolicy, Policy, Setting, as_policy, require_explains
 from spillover.formatting import Shown
 from spillover.learner.books import Book
 from spillover.learner.reports import (
@@ -27,7 +27,6 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
-    Setting,
     first_choice,
     nothing,
     player_of,
@@ -224,7 +223,8 @@ class Learner(Shown):
         other.constraints = (*self.constraints, *check_constraints(constraints))
         other.arms = same_names(self.arms, arms)
         other.effort = self.effort if effort is None else effort
-        check_effort(other.effort)
+        if effort is not None:
+            check_effort(effort)
         if other.constraints:
             Constrained(policy=self.policy, constraints=other.constraints, arms=other.arms).check(self.problem)
         return other
@@ -419,7 +419,7 @@ class Learner(Shown):
             given: dict[str, Any] = {
                 "budget": self.problem.budget,
                 "pending": Pending(self.rounds, waiting, *self.delay_totals),
-                "constraints": self.policy_this_round(self.unavailable).constraints,
+                "constraints": self.policy_this_round(self.unavailable).setting.constraints,
                 "signals": self.policy.signals(self.state),
                 "quantity": self.policy.quantity,
             }

@@ -1,8 +1,8 @@
 """Discounted averages of the arms' rewards, and pulls in flight: played, but without an outcome so far.
 
 Pulls in flight need no list of rounds: they are the discounted number of all pulls minus that of the pulls whose
-outcome has arrived, both discounted from the round of the action. A pull whose outcome never arrives stays in flight but
-fades like all others, so that its arm is tried again.
+outcome has arrived, both discounted from the round of the action. A pull whose outcome never arrives stays in flight
+but fades like all others, so that its arm is tried again.
 """
 
 import math

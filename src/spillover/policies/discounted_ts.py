@@ -89,7 +89,7 @@ class DiscountedTS(OnGraph):
     index_lines = 5
 
     @property
-    def discounts(self) -> Array:
+    def discounts(self) -> Any:
         return DISCOUNTS
 
     @cached_property

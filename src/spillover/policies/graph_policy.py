@@ -19,6 +19,7 @@ from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
+from spillover.graph.learner import edges_of, explained
 from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards, date_of, weigh
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
@@ -93,7 +94,7 @@ class GraphPolicy(Policy):
         return np.array(state.graph.adjacency)
 
     def edges(self, state: State) -> Any:
-        return self.graph.edges(state.graph)
+        return edges_of(state.graph)
 
 
 def absorb(learner: GraphLearner, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
@@ -179,14 +180,18 @@ class OnGraph(GraphPolicy, CorePolicy):
         return CorePolicy.indices(self.beside, self.shell(state), rng)
 
     def catch_up(self, state: Any, rounds: Feedback, first: int, rng: Rng) -> Any:
-        if self.on_core and unchanged(self, LEARNING):
-            return CorePolicy.catch_up(self, state, rounds, first, rng)
+        if self.on_core and self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
         return Policy.catch_up(self, state, rounds, first, rng)
 
     @property
+    def runs_alone(self) -> bool:
+        # compiled functions do not look whether weights exist
+        return self.on_core and self.graph.bounded and unchanged(self, AS_COMPILED)
+
+    @property
     def runs_compiled(self) -> bool:
-        # compiled rounds do not look whether weights exist
-        return self.on_core and self.graph.bounded and self.graph.show is not None and unchanged(self, AS_COMPILED)
+        return self.runs_alone and self.graph.show is not None
 
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
@@ -233,10 +238,10 @@ class MeansOnGraph(Discounted, OnGraph):
     """
 
     unit: float | None = None
-    start: str = "auto"
+    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
 
     constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
-    unchanged_by_play = ("graph", "plan", "averages")
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
     discount = 1.0  # gamma; policies with a discount make it a field
 
     def __post_init__(self) -> None:
@@ -334,7 +339,7 @@ def scores(weights: Array, index: Array) -> Array:
     return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
 
 
-def check_weights(state: MeansState, learner: GraphLearner) -> None:
+def check_weights(state: Any, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
     if not learner.bounded:
         refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
@@ -350,7 +355,7 @@ def explanation(
         count=counts_now(state.averages, state.rounds, discount),
         clock=np.array(state.clock),
         index=index,
-        adjacency=learner.explained(state.graph),
+        adjacency=explained(state.graph),
         gain=np.array(learner.gain(state.graph)),
         weights=weights,
         score=scores(weights, index),

@@ -9,6 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import (
     ROUND,
+    CompiledRounds,
     ScoredContextualWorld,
     ScoredWorld,
     methods_of,
@@ -128,7 +129,7 @@ def fill_random_set(turn: Turn, budget: int, x: Any) -> None:
         x[rank] = True
 
 
-def random_explanation(state: CountState, rng: Rng) -> Explanation:
+def random_explanation(state: Any, rng: Rng) -> Explanation:
     """An explanation without estimates: the score is the random rank of an arm, 1 for the first, 1 / n for the last."""
     n = int(state.n_arms.flat[0])
     place = np.broadcast_to(rng.permutation(n), (*state.rounds.shape, n))
@@ -314,15 +315,16 @@ class DelayedOracle(BestOfRounds):
             x[i] = best[i]
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        together = lesson.arrival.shape[0] == 0
         for i in range(lesson.x.shape[0]):
-            s.latest[i] = max(s.latest[i], lesson.round)
+            if together or lesson.arrival[i] == s.rounds:
+                s.latest[i] = max(s.latest[i], lesson.round)
 
-    def learn(self, state: OracleState, feedback: Feedback, rng: Rng) -> OracleState:
-        before = state.latest.copy()
-        learned: OracleState = super().learn(state, feedback, rng)
-        if feedback.fresh is not None:
-            np.copyto(learned.latest, before, where=~feedback.fresh)
-        return learned
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        """Where arms report at different times, the world is asked for what each of them is known to bring."""
+        found = super().compiled_rounds
+        return found and found._replace(plays_parts=False)
 
     def select(self, state: OracleState, rng: Rng) -> Choice:
         choice, world = super().select(state, rng), require_world(self.world, self)

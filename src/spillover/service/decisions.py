@@ -18,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from spillover import kernels
 from spillover.constraints import Unavailable
+from spillover.core.ahead import compile_apart, is_missing
 from spillover.formatting import interval_of
 from spillover.history import History
 from spillover.history.replay import Checkpoints
@@ -272,9 +273,12 @@ def warm_up(stopped: threading.Event, say: Callable[[str], None] = lambda words:
     stopped: set to end it early. say: is told what takes long.
     """
     names = list(dict.fromkeys(name for policy in POLICIES for name in policy().kernels))
-    if lacking := kernels.missing(names):
-        say(f"compiling {len(lacking)} kernels, about a minute, once only: until then decisions wait for them")
+    lacking, policies = kernels.missing(names), [policy() for policy in POLICIES if is_missing(policy())]
+    if lacking or policies:
+        say("compiling what decisions need, about a minute, once only: until then decisions wait for it")
         kernels.compile_apart(names, stopped)
+        for policy in policies:
+            compile_apart(policy, stopped)
     for observes in ("both", "overall", "payoff"):
         if not stopped.is_set():
             decide_in(Settings.stored({"arms": ARMS, "budget": 2, "observes": observes}))

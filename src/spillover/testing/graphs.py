@@ -138,7 +138,7 @@ def check_learner_estimates(learner: Any, environment: Any, seed: int) -> None:
 def demand_estimates(learner: Any, graph: Any, problem: Problem, batch: Batch, where: str) -> None:
     n = problem.n_arms
     line, square = (*batch, n), (*batch, n, n)
-    gram = learner.gram(graph)
+    gram = learner.signals(graph).get("gram")
     expected = {"weights": (graph.weights, line), "gain": (learner.gain(graph), line)}
     expected |= {"adjacency": (graph.adjacency, square), "gram": (np.zeros(square) if gram is None else gram, square)}
     for name, (array, shape) in expected.items():
@@ -176,7 +176,7 @@ def check_learner_pure(learner: Any, environment: Any, seed: int) -> None:
     demand_equal(problem_arrays(rounds.problem), before, "init changed the problem", "copy the arrays of a problem")
     for k in range(len(rounds.z)):
         kept, given = snapshot(graph), rounds_arrays(rounds)
-        for reads in (learner.remember, learner.gain, learner.gram):
+        for reads in (learner.remember, learner.gain, learner.signals):
             reads(graph)
             broken = f"{reads.__name__} changed the graph in round {k + 1}"
             demand_equal(snapshot(graph), kept, broken, "compute on copies")
