@@ -187,9 +187,7 @@ def empty_flight(
     outcomes = (np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines))
     first, last, following = (np.zeros(shape, np.int64) for shape in (ring, ring, (*ring, n if in_parts else 1)))
     arrival = np.zeros((*ring, n if in_parts else 0), np.int64)
-    return Flight(
-        *outcomes, first, last, following, np.zeros((*ring, memos, n)), arrival, np.zeros((*ring, columns))
-    )
+    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)), arrival, np.zeros((*ring, columns)))
 
 
 def grown(flight: Flight, longest: int, first: int) -> Flight:

@@ -18,7 +18,6 @@ from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
     Constant,
     Explanation,
     Finite,
