@@ -171,7 +171,8 @@ class CorePolicy(Policy):
             dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
             good = bool((np.isfinite(dose) & (dose > 0.0)).all())
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
-        return Details(*(in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose)))
+        context, dose = (in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose))
+        return Details(context, dose)
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
@@ -369,8 +370,6 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following, flight.memo, flight.arrival)
-    rings = (*rings, flight.context)
     delays = (np.ascontiguousarray(part) for part in late)
-    flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
+    flat = [part.reshape(count, *part.shape[axes:]) for part in (*flight, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])
