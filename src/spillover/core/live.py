@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover.core.compiled import entry
 from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
-from spillover.core.use import Use
+from spillover.core.use import Use, in_one_piece
 from spillover.kernels.world import is_plain
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves
@@ -45,7 +45,7 @@ class LiveCore:
         return self.policy.choice_with(x[0], memo[0])
 
     def playing(self, x: BoolArray, round: int) -> Callable[[], None]:
-        own = x[None]
+        own = in_one_piece(x)[None]
 
         def write() -> None:
             if self.state.rounds < round:

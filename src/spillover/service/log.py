@@ -21,7 +21,10 @@ class Moved(Exception):
 
 
 class StripedLock:
-    """A lock for every name in a fixed amount of memory, as anybody may ask for any name; a few names share one."""
+    """A lock for every name, of which a few share one.
+
+    Anybody may ask for any name: a lock for each of 100,000 takes 19 MB, this 0.1 MB.
+    """
 
     def __init__(self) -> None:
         self.locks = [threading.Lock() for _ in range(STRIPES)]
@@ -37,7 +40,7 @@ class EventLog(ABC):
     gaps. Whoever appends holds the stream's `exclusive` lock while he reads and decides what to append.
     """
 
-    sole_writer = False  # whether nobody but this object can append
+    written: int | None = None  # how many entries were appended by this object; None: others may append, too
 
     @abstractmethod
     def exclusive(self, stream: str) -> AbstractContextManager[object]:
