@@ -99,7 +99,7 @@ def reproduce_help() -> str:
     names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
-            "Run the paper's studies and one beyond it.",
+            "Run the paper's studies, one beyond it and one of the field.",
             "Each writes a report. With NAME, only that study is run.",
             f"\b\n{names}",
             "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again. NAME may also be "
