@@ -38,7 +38,7 @@ class LiveCore:
         self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
-        x, memo = np.empty((1, self.use.n), np.bool_), self.memo.copy() if self.policy.memos else self.memo
+        x, memo = np.empty((1, self.use.n), np.bool_), self.memo.copy() if self.memo.size else self.memo
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)

@@ -86,15 +86,15 @@ class CorePolicy(Policy):
 
     def select(self, state: State, rng: Rng) -> Choice:
         use = use_of(self, state)
-        x = np.empty((use.count, use.n), np.bool_)
-        memo = np.zeros((use.count, self.memos, use.n))
+        x, memos = np.empty((use.count, use.n), np.bool_), self.memos
+        memo = np.zeros((use.count, memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
         shape = (*use.batch, use.n)
-        return self.choice_with(x.reshape(shape), memo.reshape(*use.batch, self.memos, use.n))
+        return self.choice_with(x.reshape(shape), memo.reshape(*use.batch, memos, use.n))
 
     def choice_with(self, x: BoolArray, memo: Array) -> Choice:
         """The choice of a decision x, (*batch, n), with what `remember` noted down, (*batch, memos, n)."""
-        return Choice(x, memo=memo if self.memos else None)
+        return Choice(x, memo=memo if memo.shape[-2] else None)
 
     def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Any:
         """What `remember` noted down, from what came back with an outcome; seen: the arms that it is about."""
