@@ -174,7 +174,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("make", "check", "message"), BROKEN, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(
+    ("make", "check", "message"), BROKEN, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_a_broken_learner_is_caught_by_its_check(make, check, message):
     checks = {function.__name__: function for function in GRAPH_CHECKS}
     with pytest.raises(AssertionError, match=message):

@@ -99,6 +99,9 @@ class FourFunctionsAlone:
 
 def broken(base=Sound, **methods):
     """A policy or another part with some methods or fields replaced."""
+    for name, method in methods.items():
+        if callable(method):
+            method.__name__ = name
     return dataclass(frozen=True, kw_only=True)(type("Broken", (base,), methods))
 
 

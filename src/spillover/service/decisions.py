@@ -212,8 +212,12 @@ def packed(whole: Mapping[str, Any]) -> bytes:
     return zlib.compress(canonical_json(whole).encode(), 6)
 
 
-def unpacked(content: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(zlib.decompress(content))
+def unpacked(content: bytes) -> dict[str, Any] | None:
+    """The answer that was kept; None if it is damaged."""
+    try:
+        found: dict[str, Any] = json.loads(zlib.decompress(content))
+    except (zlib.error, ValueError):
+        return None
     return found
 
 

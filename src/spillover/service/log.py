@@ -5,6 +5,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 from zlib import crc32
 
 from spillover.registry import needed_for
@@ -81,6 +82,34 @@ class EventLog(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+class SqlLog(EventLog):
+    """A log in tables of a database: what both kinds read in the same way."""
+
+    @abstractmethod
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """What a statement finds. It has {} before names of tables, and ? for values."""
+
+    def head(self, stream: str) -> Head:
+        found = self.rows("SELECT seq, digest FROM {}streams WHERE name = ?", stream)
+        return Head(stream=stream, seq=found[0][0], digest=found[0][1]) if found else Head(stream=stream)
+
+    def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
+        asked = "SELECT * FROM {}entries WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        return [Entry(*row) for row in self.rows(asked, stream, after, 2**62 if upto is None else upto, limit)]
+
+    def with_key(self, stream: str, key: str) -> Entry | None:
+        found = self.rows("SELECT * FROM {}entries WHERE stream = ? AND key = ?", stream, key)
+        return Entry(*found[0]) if found else None
+
+    def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
+        found = self.rows("SELECT name, seq, digest FROM {}streams WHERE name > ? ORDER BY name LIMIT ?", after, limit)
+        return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in found]
+
+    def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        found = self.rows("SELECT answer FROM {}answers WHERE stream = ? AND seq = ?", stream, seq)
+        return bytes(found[0][0]) if found else None
 
 
 def is_address(database: str) -> bool:
