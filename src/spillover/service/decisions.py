@@ -68,9 +68,6 @@ class Learning:
         size = sum(part.nbytes for part in parts if part is not None)
         return self.checkpoints.bytes + (PYTHON + 2 * size if parts else 0)
 
-    def is_current(self, ledger: Ledger) -> bool:
-        return self.prepared is not None and self.prepared.version == ledger.version
-
     def current(self, ledger: Ledger) -> Prepared:
         """What there is to learn of a stream, learned."""
         if self.prepared is None or self.prepared.version != ledger.version:
