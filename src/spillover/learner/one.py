@@ -27,7 +27,6 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
-    copied,
     first_choice,
     nothing,
     player_of,
@@ -338,8 +337,7 @@ class Learner(Shown):
 
     def updating(self, round: int, feedback: Feedback) -> Callable[[], None]:
         """What makes the state the one after an outcome."""
-        after = self.policy.update(copied(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
-        return self.running.becoming(after)
+        return self.running.updating(feedback, self.rng, round)
 
     def end(self, round: int, write: Callable[[], None], *, timed: bool) -> None:
         """Learn by `write` what is the last of a round; with `timed` its delay counts."""
