@@ -252,7 +252,7 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        note_context = set_context if self.uses_context else None
+        note_context = set_context if self.uses_context and self.detailed else None
         return Functions(*given, kind.prepare, kind.show, note_context)
 
     def reached(self) -> tuple[Any, ...]:
