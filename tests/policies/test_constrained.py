@@ -166,16 +166,16 @@ def test_of_scores_without_limit_there_is_no_total():
 
 def test_the_effort_of_a_learner_is_that_of_its_searches(tmp_path):
     learner = told_everything(sp.NDCSEM(), effort=1)
-    assert learner.policy_this_round(()).effort == 1
+    assert learner.policy_this_round().effort == 1
     learner.choose(available=range(15))
-    assert learner.policy_this_round(()).effort == 1
+    assert learner.policy_this_round().effort == 1
     assert learner.reasons().proved is False
     learner.save(tmp_path / "learner.json")
     again = sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), learner.problem)
     assert again.reasons().proved is True
     own = sp.Learner(sp.Constrained(policy=sp.NDCSEM(), constraints=(Include(["a"]),), arms="abcde", effort=7), PROBLEM)
     own.choose(available=range(4))
-    today = own.policy_this_round(())
+    today = own.policy_this_round()
     assert isinstance(today, sp.Constrained)
     assert (today.effort, today.arms) == (7, tuple("abcde"))
 
