@@ -175,7 +175,7 @@ class CorePolicy(Policy):
             dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
             good = bool((np.isfinite(dose) & (dose > 0.0)).all())
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
-        return Details(*(in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose)))
+        return Details(in_one_piece(context).reshape(count, columns), in_one_piece(dose).reshape(count, x.shape[-1]))
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
