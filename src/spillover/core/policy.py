@@ -175,8 +175,7 @@ class CorePolicy(Policy):
             dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
             good = bool((np.isfinite(dose) & (dose > 0.0)).all())
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
-        context, dose = (in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose))
-        return Details(context, dose)
+        return Details(in_one_piece(context).reshape(count, columns), in_one_piece(dose).reshape(count, x.shape[-1]))
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
@@ -256,7 +255,7 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        note_context = set_context if self.uses_context else None
+        note_context = set_context if self.uses_context and self.detailed else None
         return Functions(*given, kind.prepare, kind.show, note_context)
 
     def reached(self) -> tuple[Any, ...]:

@@ -91,15 +91,15 @@ class Use:
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         self.lines, alike = policy.lines, last is not None and last.batch == self.batch
         self.plain = not policy.compiled
-        parts = last.parts if last is not None and alike and type(last.given) is type(state) else ()
-        self.parts = [each or self.opened(*part) for each, *part in self.known(parts, state)]
+        parts: Sequence[Part] = last.parts if last is not None and alike and type(last.given) is type(state) else ()
+        self.parts: list[Part] = [each or self.opened(*part) for each, *part in self.known(parts, state)]
         own = last.kept if last is not None and alike else policy.own_numbers(self.batch)
         self.kept: Any = own  # whose addresses are in the table
         if self.plain:
             self.drivers: Drivers = plain_drivers(policy.functions, policy.detailed)
             self.own, self.state = own, map_leaves(self.flat_leaf, state)
             return
-        self.own_form = last.own_form if last is not None and alike else fields_of(own, 1)
+        self.own_form: Fields = last.own_form if last is not None and alike else fields_of(own, 1)
         self.form = Fields(state._fields, tuple(part.form for part in self.parts))
         self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
         self.own = last.own if last is not None and alike else table_of(own, 1)

@@ -201,8 +201,9 @@ class Learner(Shown):
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
             validate.require(False, "context", None, accepted)
 
-    def policy_this_round(self, absent: tuple[int, ...]) -> Policy:
-        """The policy under its constraints, if these arms are not available."""
+    def policy_this_round(self, absent: tuple[int, ...] | None = None) -> Policy:
+        """The policy under its constraints, without these arms; by default without those left out of `choose`."""
+        absent = self.unavailable if absent is None else absent
         if not self.constraints and not absent:
             return self.policy
         asked = (id(self.constraints), absent, self.arms, self.effort)
