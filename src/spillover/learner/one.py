@@ -203,7 +203,7 @@ class Learner(Shown):
             validate.require(False, "context", None, accepted)
 
     def policy_this_round(self, absent: tuple[int, ...] | None = None) -> Policy:
-        """The policy under its constraints, without these arms; by default without those that `choose` was not given."""
+        """The policy under its constraints without these arms; by default without those that are not available."""
         absent = self.unavailable if absent is None else absent
         if not self.constraints and not absent:
             return self.policy
