@@ -27,7 +27,6 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
-    copied,
     first_choice,
     nothing,
     player_of,
@@ -203,7 +202,7 @@ class Learner(Shown):
             validate.require(False, "context", None, accepted)
 
     def policy_this_round(self, absent: tuple[int, ...] | None = None) -> Policy:
-        """The policy under its constraints without these arms; by default without those that are not available."""
+        """The policy under its constraints, without these arms; by default without those left out of `choose`."""
         absent = self.unavailable if absent is None else absent
         if not self.constraints and not absent:
             return self.policy
@@ -339,8 +338,7 @@ class Learner(Shown):
 
     def updating(self, round: int, feedback: Feedback) -> Callable[[], None]:
         """What makes the state the one after an outcome."""
-        after = self.policy.update(copied(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
-        return self.running.becoming(after)
+        return self.running.updating(feedback, self.rng, round)
 
     def end(self, round: int, write: Callable[[], None], *, timed: bool) -> None:
         """Learn by `write` what is the last of a round; with `timed` its delay counts."""

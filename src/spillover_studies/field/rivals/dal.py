@@ -58,7 +58,7 @@ class DAL(PolicyWrapper):
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
         named = isinstance(self.policy, str | Policy)
-        known = named and not self.inner.constraints and not self.inner.uses_context
+        known = named and not self.inner.setting.constraints and not self.inner.uses_context
         validate.require(known, "policy", self.policy, "a policy without constraints and context, or its name")
 
     @property
