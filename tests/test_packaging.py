@@ -61,7 +61,7 @@ def test_the_wheel_in_an_empty_environment(tmp_path):
     subprocess.run([sys.executable, *pip, "wheel", "--no-deps", "-w", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("spillover-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    data = ("beyond/beyond.toml", "synthetic/tuning/ndc-sem-grid.toml", "covid/covid_italy.sha256")
+    data = ("beyond/beyond.toml", "field/results.csv", "synthetic/tuning/ndc-sem-grid.toml", "covid/covid_italy.sha256")
     assert {"spillover/py.typed", *(f"spillover_studies/{name}" for name in data)} <= set(names)
     assert not [name for name in names if name.endswith((".nbi", ".nbc", ".lock")) or name.startswith("tests/")]
     python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"

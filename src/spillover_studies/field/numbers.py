@@ -6,7 +6,13 @@ from textwrap import fill
 from spillover.experiments import Results
 from spillover.experiments import open_results as load
 from spillover.report.tables import markdown_table
-from spillover_studies.field.sentences import goal_sentence, graph_sentence, structure_sentence, winner_sentence
+from spillover_studies.field.sentences import (
+    delay_sentence,
+    goal_sentence,
+    graph_sentence,
+    structure_sentence,
+    winner_sentence,
+)
 from spillover_studies.field.standings import ratio_text, share_of_random, standings
 
 
@@ -22,7 +28,7 @@ def winners(results: Results) -> str:
 
 
 def conclusions(results: Results) -> str:
-    sentences = (winner_sentence, goal_sentence, graph_sentence, structure_sentence)
+    sentences = (winner_sentence, goal_sentence, graph_sentence, structure_sentence, delay_sentence)
     points = (f"- {sentence(results)}" for sentence in sentences)
     return "\n".join(fill(point, 120, subsequent_indent="  ", break_on_hyphens=False) for point in points)
 

@@ -11,7 +11,13 @@ from spillover.figures import Ratio, ratios_figure
 from spillover.report import page as default
 from spillover.report.page import Draw, Part, short_body
 from spillover.report.tables import final_table, html_table, show_final
-from spillover_studies.field.sentences import goal_sentence, graph_sentence, structure_sentence, winner_sentence
+from spillover_studies.field.sentences import (
+    delay_sentence,
+    goal_sentence,
+    graph_sentence,
+    structure_sentence,
+    winner_sentence,
+)
 from spillover_studies.field.standings import (
     WORLDS,
     Setting,
@@ -41,6 +47,7 @@ def page_parts(results: Results, draw: Draw) -> Iterator[Part]:
     yield "winners", "Who wins where", winners(results, draw)
     yield "ours", "Our policies against the best of the others", ours(results)
     yield "graph", "When a graph helps", graph(results)
+    yield "delay", "When a delay helps", f"<p><b>{escape(delay_sentence(results))}</b></p>"
     yield "all", "All policies", all_policies(results)
     yield "knows", "What each knows", knows(results)
     yield "definitions", "Regret, by their definitions and ours", definitions()

@@ -12,7 +12,9 @@ from spillover_studies.field.standings import (
     Setting,
     goals,
     graph_against_payoff,
+    less_with_delay,
     ratio_text,
+    settings_of,
     standings,
     structure_against_none,
 )
@@ -95,4 +97,19 @@ def structure_sentence(results: Results) -> str:
     return (
         f"Of those that are told which edges there can be, the best one has clearly less regret than the best that is "
         f"told nothing in {less} of {len(found)} settings, and clearly more in {more}."
+    )
+
+
+def delay_sentence(results: Results) -> str:
+    """Say which policies are better off with a delay: without one they settle on what they have seen first."""
+    found = less_with_delay(settings_of(results))
+    if not found:
+        return "No policy has clearly more regret without a delay than with one of 50 rounds."
+    by_policy: dict[str, list[str]] = {}
+    for world, record, ratio in found:
+        by_policy.setdefault(record.label, []).append(f"{WORLDS[world]} ({ratio_text(ratio)})")
+    parts = [f"{label} in {listed(worlds)}" for label, worlds in by_policy.items()]
+    return (
+        "Some policies have clearly more regret without any delay than with one of 50 rounds, which makes them try "
+        f"more before they settle (the ratio in brackets): {'; '.join(parts)}."
     )

@@ -153,3 +153,17 @@ def structure_against_none(results: Results) -> Ratios:
     """The best policy that is told the structure, against the best that is told nothing."""
     told = told_names(results)
     return compared(results, lambda s: best_of(s, told), lambda s: best_of(s, s.records.keys() - {*told, *REFERENCES}))
+
+
+def less_with_delay(run: Iterable[Setting]) -> list[tuple[str, Record, Interval]]:
+    """Where a policy has clearly more regret without delay than with one of 50 rounds: the world, and the ratio."""
+    settings = {(setting.world, setting.delay): setting.records for setting in run}
+    found = []
+    for world in WORLDS:
+        late = settings.get((world, "50"), {})
+        for name, record in settings.get((world, "0"), {}).items():
+            if name in late and name not in REFERENCES:
+                ratio = paired_ratio(record, late[name])
+                if float(ratio.low) > 1:
+                    found.append((world, record, ratio))
+    return found

@@ -18,6 +18,7 @@ from spillover_studies.field.standings import (
     WORLDS,
     Setting,
     goals,
+    less_with_delay,
     settings_of,
     standing,
     standings,
@@ -57,7 +58,18 @@ def test_the_names_are_those_of_the_shipped_file():
 
 def test_the_page_concludes(results):
     text = write_report(results.store.folder).read_text("utf-8")
-    for anchor in ("short", "winners", "ours", "graph", "all", "knows", "definitions", "parameters", "settings"):
+    for anchor in (
+        "short",
+        "winners",
+        "ours",
+        "graph",
+        "delay",
+        "all",
+        "knows",
+        "definitions",
+        "parameters",
+        "settings",
+    ):
         assert f'id="{anchor}"' in text
     assert "which edges there can be" in text
     for world in ("changes", "interference"):
@@ -78,6 +90,14 @@ def test_settings_are_compared_where_they_were_run(results):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_for_the_documents_are_markdown(results, name):
     assert NUMBERS[name](results).startswith("|" if name == "winners" else "- ")
+
+
+def test_a_policy_that_is_better_off_with_a_delay_is_named():
+    late = {name: made_up(name) for name in ("cucb", "sem-ucb")}
+    now = late | {"cucb": late["cucb"]._replace(regret=2 * late["cucb"].regret)}
+    ((world, record, ratio),) = less_with_delay([Setting("changes", "0", now), Setting("changes", "50", late)])
+    assert (world, record.policy) == ("changes", "cucb")
+    np.testing.assert_allclose(ratio, 2.0)
 
 
 def test_who_wins_and_who_cannot_be_told_apart():

@@ -26,6 +26,7 @@ from spillover_studies.field.rivals import (
 from spillover_studies.field.rivals.nodewise import RIDGE
 from spillover_studies.field.set_worlds import NetworkInterference
 from spillover_studies.field.worlds import HierarchicalSEM, SubgraphSEM
+from tests.sampling import every
 
 # with settings that let a test of 30 rounds reach every branch
 QUICK: dict[str, Any] = {
@@ -45,12 +46,12 @@ NODEWISE = ("lin-sem-ucb", "lin-sem-ts", "blm-lr", "robust", "ga-lcb", "csl-ucb"
 SMALL = HierarchicalSEM(width=2, layers=2, budget=2, horizon=40)
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", every(5, QUICK))
 def test_it_keeps_the_contract(name):
     check_policy(QUICK[name])
 
 
-@pytest.mark.parametrize("name", [name for name in QUICK if name != "dal"])
+@pytest.mark.parametrize("name", every(5, [name for name in QUICK if name != "dal"]))
 def test_python_decides_as_the_compiled_functions(name):
     policy = QUICK[name]
     kind = type(policy)
@@ -100,7 +101,7 @@ def test_what_is_told_of_a_reward_node_is_not_learned_again():
     np.testing.assert_array_equal(state.nodes.known, np.nan_to_num(world.structure()))
 
 
-@pytest.mark.parametrize("name", NODEWISE)
+@pytest.mark.parametrize("name", every(len(NODEWISE), NODEWISE))
 def test_it_finds_the_best_sets_of_a_small_world(name):
     """In the last quarter it loses less than a third of what a random set loses there."""
     policy = replace(QUICK[name], **({"width": 0.1} if hasattr(QUICK[name], "width") else {}))
@@ -116,7 +117,9 @@ def test_it_finds_the_best_sets_of_a_small_world(name):
     assert late[0] < late[1] / 3
 
 
-@pytest.mark.parametrize("policy", [NetworkETC(explore=200), SparseNetworkETC(explore=200), NETC(explore=200)])
+@pytest.mark.parametrize(
+    "policy", every(3, [NETC(explore=200), NetworkETC(explore=200), SparseNetworkETC(explore=200)])
+)
 def test_what_explores_and_commits_plays_one_set_in_the_end(policy):
     world = NetworkInterference(units=5, neighbours=2, form="linear", horizon=400, noise=0.1)
     game = rounds(policy, world.draw(sp.Rng(0)), sp.ConstantDelay(20), sp.Rng(0), ())
@@ -141,7 +144,7 @@ def test_what_explores_learns_of_those_rounds_whenever_they_arrive():
     np.testing.assert_allclose(*states, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [CSLUCB, PiecewiseSEMUCB])
+@pytest.mark.parametrize("kind", every(2, [PiecewiseSEMUCB, CSLUCB]))
 def test_nodes_that_change_are_learned_afresh_from_rounds_after_the_change(kind):
     batch, rng = (6,), sp.Rng(0, range(6))
     world = SubgraphSEM(nodes=5, horizon=800, changes=(401,), changed=5, noise=0.1, budget=2)
