@@ -6,9 +6,8 @@ plain Python.
 Times are those of the clock, with p50 and p99 of the processor time of this process in brackets, which other programs
 on the machine disturb less; ratios are those of processor times.
 
-decide: a decision after each new round. "ready": what was reported is learned meanwhile, as where the next decision is
-    asked for a moment later. "at once": it is asked for right after the report, and waits. Bare: a `Learner` in memory
-    that outlines its decision (what decides, without intervals), plays it and learns the outcome.
+decide: a decision after each new round, which learns it. Bare: a `Learner` in memory that outlines its decision (what
+    decides, without intervals), plays it and learns the outcome.
 relearn: a decision of a stream whose scales come from all rounds, so that each one learns the whole history.
 outcomes: reports of 1,000 outcomes, and of one, by one caller. Bare: the same events taken into a ledger.
 refold: a log of a million rows, folded and decided from. Bare: the same history learned.
@@ -29,12 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.recommendation.choose import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.histories import history_of
 from spillover.service.ledger import Ledger
-from spillover.service.one_thread import one_thread
+from spillover.service.tables import history_of
 
 PARTS = ("decide", "relearn", "outcomes", "refold", "streams")
 ARMS, ROUNDS = (10, 100, 1_000), (100, 10_000)
@@ -73,28 +71,23 @@ def decide(folder: Path, n: int, rounds: int) -> None:
     service = Service(SqliteLog(folder / f"{n}-{rounds}.db"))
     filled(service, "s", n, rounds)
     count, rng, label = DECISIONS[n], np.random.default_rng(1), rounds
-    found: dict[str, list[Took]] = {"ready": [], "at once": []}
-    for kind, waits in found.items():
-        for _ in range(WARM + count):
-            label += 1
-            waits.append(timed(partial(service.decide, "s", label)))
-            service.ahead.idle()
-            service.execute("s", label)
-            service.report("s", items_of(rng, service, "s", label))
-            if kind == "ready":
-                service.ahead.idle()
-        del waits[:WARM]
+    found: list[Took] = []
+    for _ in range(WARM + count):
+        label += 1
+        found.append(timed(partial(service.decide, "s", label)))
+        service.execute("s", label)
+        service.report("s", items_of(rng, service, "s", label))
+    del found[:WARM]
     bare = bare_rounds(service, count)
-    for kind, waits in found.items():
-        print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times, {kind:<7} {in_words(waits)}")
-    ratio = processor(found["at once"]) / processor(bare)
-    print(f"    bare learner {in_words(bare)}; at once the service takes {ratio:.1f} times as long", flush=True)
+    print(f"decide, {n:,} arms, {rounds:,} rounds, {count} times {in_words(found)}")
+    ratio = processor(found) / processor(bare)
+    print(f"    bare learner {in_words(bare)}; the service takes {ratio:.1f} times as long", flush=True)
     service.close()
 
 
 def bare_rounds(service: Service, count: int) -> list[Took]:
     """The same rounds with a learner in memory."""
-    ledger = service.desk.ledger_at("s", None)
+    ledger = service.open_streams.ledger_at("s", None)
     learner: Learner = learned(history_of(ledger), ledger.settings.question).learner
     rng = np.random.default_rng(2)
 
@@ -103,12 +96,11 @@ def bare_rounds(service: Service, count: int) -> list[Took]:
         number = learner.play(x)
         learner.report(number, *complete(rng, x))
 
-    with one_thread():
-        return [timed(play) for _ in range(WARM + count)][WARM:]
+    return [timed(play) for _ in range(WARM + count)][WARM:]
 
 
 def relearn(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "relearn.db"), ahead=False)
+    service = Service(SqliteLog(folder / "relearn.db"))
     for kind, context in (("y", {}), ("payoff", {}), ("context", {"price": 0.5})):
         filled(service, kind, 10, 10_000, kind)
         took = []
@@ -126,7 +118,7 @@ def relearn(folder: Path) -> None:
 
 
 def outcomes(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "outcomes.db"), ahead=False)
+    service = Service(SqliteLog(folder / "outcomes.db"))
     n, rng = 100, np.random.default_rng(0)
     service.create_stream("s", {"arms": names(n), "budget": 10})
     for label in range(1, 10 * BATCHES + 1 + SINGLES // n + 1):
@@ -150,7 +142,7 @@ def outcomes(folder: Path) -> None:
 
 def fold_alone(service: Service, before: int) -> list[Took]:
     """The events after a number taken into a ledger, from memory."""
-    ledger, times = service.desk.ledger_at("s", before), []
+    ledger, times = service.open_streams.ledger_at("s", before), []
     while entries := service.log.read("s", ledger.head.seq):
         times += [timed(partial(ledger.apply, entry)) for entry in entries]
     return times
@@ -160,11 +152,11 @@ def fold_alone(service: Service, before: int) -> list[Took]:
 
 
 def refold(folder: Path) -> None:
-    service = Service(SqliteLog(folder / "refold.db"), ahead=False)
+    service = Service(SqliteLog(folder / "refold.db"))
     filled(service, "s", 100, 10_000)
-    service.desk.forget()
+    service.open_streams.forget()
     found: list[Ledger] = []
-    fold = timed(lambda: found.append(service.desk.ledger_at("s", None)))
+    fold = timed(lambda: found.append(service.open_streams.ledger_at("s", None)))
     whole = timed(lambda: service.decide("s", 10_001))
     bare = timed(partial(learn_and_choose, found[0]))
     print(f"refold of 1,000,000 rows:  {fold.clock:.2f} s [{fold.processor:.2f} s]")
@@ -175,14 +167,13 @@ def refold(folder: Path) -> None:
 
 
 def learn_and_choose(ledger: Ledger) -> None:
-    with one_thread():
-        history, question = history_of(ledger), ledger.settings.question
-        chosen(learned(history, question), history, question)
+    history, question = history_of(ledger), ledger.settings.question
+    chosen(learned(history, question), history, question)
 
 
 def streams(folder: Path) -> None:
     path = folder / "many.db"
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     for k in range(STREAMS):
         filled(service, f"s{k:05d}", 10, 20)
     service.close()
@@ -194,12 +185,12 @@ def after_restart(path: str) -> None:
     unit = 1024 if sys.platform != "darwin" else 1
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = perf_counter()
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     service.decide("s00000", 21)
     first = perf_counter() - start
     waits = [timed(partial(service.decide, f"s{k:05d}", 21)) for k in range(1, STREAMS)]
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
-    bare = [timed(partial(learn_and_choose, service.desk.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
+    bare = [timed(partial(learn_and_choose, service.open_streams.ledger_at(f"s{k:05d}", 5))) for k in range(1, 101)]
     print(
         f"{STREAMS:,} streams: first answer {first:.2f} s after opening the log; {grown / 1e6:,.0f} MB for all of them"
     )

@@ -25,7 +25,7 @@ from benchmarks.service_plain import compare
 from benchmarks.service_process import Served, history_file, serving
 from benchmarks.service_streams import filled
 from spillover.history import read_history
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.recommendation.choose import learned
 from spillover.service import Service, SqliteLog
 from spillover.service.ledger import Ledger
@@ -68,7 +68,7 @@ def percentiles(seconds: Sequence[float]) -> str:
 
 def imported(folder: Path, name: str, path: Path, budget: int = 3) -> None:
     """Begin a stream without a server."""
-    service = Service(SqliteLog(folder / "streams.db"), ahead=False)
+    service = Service(SqliteLog(folder / "streams.db"))
     service.import_history(name, path, {"budget": budget})
     service.close()
 
@@ -216,7 +216,7 @@ def question_of(budget: int) -> Any:
 def streams(options: argparse.Namespace) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        service = Service(SqliteLog(folder / "streams.db"), ahead=False)
+        service = Service(SqliteLog(folder / "streams.db"))
         with ThreadPoolExecutor(8) as pool:  # their commits are made together
             for _ in pool.map(lambda k: filled(service, f"s{k}", 10, 5), range(options.streams)):
                 pass

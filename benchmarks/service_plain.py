@@ -45,7 +45,7 @@ def compare(quick: bool) -> None:
 
 def prepare(folder: Path, streams: int) -> None:
     """Streams with a short history each, and some without."""
-    service = Service(SqliteLog(folder / "streams.db"), ahead=False)
+    service = Service(SqliteLog(folder / "streams.db"))
     table = history_file(folder / "past.parquet", ARMS, PAST, budget=BUDGET)
     for name in ("alone", "rounds", *(f"eight {k}" for k in range(8)), *(f"many {k}" for k in range(streams))):
         service.import_history(name, table, {"budget": BUDGET})

@@ -38,7 +38,7 @@ def filled(service: Service, stream: str, n: int, rounds: int, kind: str = "z an
     """A stream with a history of random decisions."""
     rng, arms, budget = np.random.default_rng(0), names(n), max(n // 10, 1)
     service.create_stream(stream, {"arms": arms, "budget": budget} | KINDS[kind])
-    with service.desk.writing(stream) as ledger:
+    with service.open_streams.writing(stream) as ledger:
         for start in range(0, rounds, AT_ONCE):
             count = min(AT_ONCE, rounds - start)
             x = rng.permuted(np.tile(np.arange(n) < budget, (count, 1)), axis=1)
@@ -46,7 +46,7 @@ def filled(service: Service, stream: str, n: int, rounds: int, kind: str = "z an
             for line in known:
                 line |= CHANGED[kind](line, rng)
             event = RoundsImported(source="benchmark", rounds=known)
-            service.desk.record(ledger, event, f"import:{start}", {"start": start}, "")
+            service.open_streams.record(ledger, [event], f"import:{start}", {"start": start}, "")
 
 
 def rounds_of(arms: list[str], start: int, x: Any, z: Any, y: Any) -> tuple[dict[str, Any], ...]:
@@ -64,7 +64,7 @@ def rounds_of(arms: list[str], start: int, x: Any, z: Any, y: Any) -> tuple[dict
 
 def items_of(rng: np.random.Generator, service: Service, stream: str, label: int) -> list[Outcome]:
     """All outcomes of a round that was executed."""
-    with service.desk.writing(stream) as ledger:
+    with service.open_streams.writing(stream) as ledger:
         arms, x = ledger.settings.arms, ledger.x[ledger.rows[str(label)]].copy()
     z, y = complete(rng, x)
     return [Outcome(round=label, arm=arm, z=float(z[k]) if x[k] else None, y=float(y[k])) for k, arm in enumerate(arms)]

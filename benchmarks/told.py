@@ -22,7 +22,7 @@ from benchmarks.told_weights import ToldWeights
 from spillover.environments.world import SEMWorld
 from spillover.foresight import drawn as drawn_course
 from spillover.metrics import mean_interval
-from spillover.policies.delayed_oracle import DelayedOracle
+from spillover.policies.reference import DelayedOracle
 from spillover.policies.switching_model import HORIZON, HORIZON_OF_DELAY
 from spillover.rng import Purpose, Rng
 from spillover.types import Array

@@ -3,11 +3,13 @@
 A filter has the means of all arms of all worlds, (worlds, n), and E[(m - level)+] of each uncertain mean m.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from spillover import kernels
+from spillover.core.compiled import entry
+from spillover.kernels.drifting import drifting_arrival, drifting_forecast
 from spillover.policies.switching_state import DRIFT_SCALE, DRIFT_VARIANCE, empty_drift
 from spillover.types import Array, BoolArray, IntArray
 
@@ -72,6 +74,27 @@ class KnownCourse:
         return np.asarray(kernels.excess_of_normal(self.mean - level, self.deviation))
 
 
+@entry
+def learn_drift(drift: Any, seen: Any, rewards: Any, t: Any) -> None:
+    """Learn the rewards of round t, in each world."""
+    unknown = np.zeros(rewards.shape[1])  # nothing else to compare with
+    for w in range(seen.shape[0]):
+        drifting_arrival(
+            drift.track[w], drift.probability[w], drift.latest[w], seen[w], rewards[w], rewards[w], unknown, 1.0, 1.0,
+            t, DRIFT_SCALE, DRIFT_VARIANCE, 0.0, 0.0,
+        )  # fmt: skip
+
+
+@entry
+def forecast_drift(drift: Any, t: Any) -> Any:
+    """Mean and standard deviation of each arm in round t, in each world."""
+    mean, deviation = np.empty(drift.track.shape[:2]), np.empty(drift.track.shape[:2])
+    for w in range(mean.shape[0]):
+        elapsed = t - drift.latest[w, 0]
+        drifting_forecast(drift.track[w], elapsed, DRIFT_SCALE, DRIFT_VARIANCE, mean[w], deviation[w])
+    return mean, deviation
+
+
 class Drifting:
     """SwitchingSEM's process for means that drift."""
 
@@ -79,13 +102,10 @@ class Drifting:
         self.drift = empty_drift(n, (worlds,))
 
     def learn(self, t: int, seen: BoolArray, rewards: Array) -> None:
-        unknown = np.zeros(rewards.shape)  # nothing else to compare with
-        evidence = (seen, rewards, rewards, unknown, 1.0, 1.0, t)
-        kernels.drifting_arrival(*self.drift, *evidence, DRIFT_SCALE, DRIFT_VARIANCE, 0.0, 0.0, True)
+        learn_drift(self.drift, seen, rewards, t)
 
     def forecast(self, t: int) -> None:
-        elapsed = t - self.drift.latest[:, 0]
-        self.mean, self.deviation = kernels.drifting_forecast(self.drift.track, elapsed, DRIFT_SCALE, DRIFT_VARIANCE)
+        self.mean, self.deviation = forecast_drift(self.drift, t)
 
     def excess(self, level: Array) -> Array:
         return np.asarray(kernels.excess_of_normal(self.mean - level, self.deviation))

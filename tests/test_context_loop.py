@@ -63,7 +63,7 @@ def test_a_policy_is_specialised_before_it_starts():
         learner = sp.Learner(policy, WORLD.draw(sp.Rng(0)).problem)
         assert type(learner.policy) is sp.Uniform
     both = sp.Problem(4, 2)
-    assert Constrained(policy=general).for_problem(both).unconstrained is general
+    assert Constrained(policy=general).for_problem(both).setting.policy is general
     assert sp.Learner(general, both).policy is general
 
 

@@ -147,6 +147,7 @@ def test_what_is_no_delay_is_refused(given):
     [
         (lambda: sp.ConstantDelay(-1), "rounds = -1: must be a whole number from 0 on"),
         (lambda: sp.ConstantDelay(1.0), r"rounds = 1\.0: must be a whole number"),  # type: ignore[arg-type]
+        (lambda: sp.ConstantDelay("3"), "rounds = '3': must be a whole number"),  # type: ignore[arg-type]
         (lambda: sp.ConstantDelay(True), "rounds = True: must be a whole number"),
         (lambda: sp.UniformDelay(-2, 3), "low = -2: must be a whole number from 0 on"),
         (lambda: sp.UniformDelay(4, 3), "high = 3: must be a whole number from 4 on"),
@@ -155,6 +156,8 @@ def test_what_is_no_delay_is_refused(given):
         (lambda: sp.GeometricDelay(float("inf")), "mean = inf: must be a number from 0 to 1e15"),
         (lambda: sp.GeometricDelay(1e18), r"mean = 1e\+18: must be a number from 0 to 1e15"),
         (lambda: sp.LossyDelay(sp.ConstantDelay(1), 1.5), r"loss = 1\.5: must be a probability, from 0 to 1"),
+        (lambda: sp.LossyDelay(sp.ConstantDelay(1), -0.1), r"loss = -0\.1: must be a probability, from 0 to 1"),
+        (lambda: sp.LossyDelay(sp.ConstantDelay(1), float("nan")), "loss = nan: must be a probability, from 0 to 1"),
         (lambda: ParetoDelay(0.0), r"scale = 0\.0: must be a number above 0, below 1e15"),
         (lambda: ParetoDelay(1.0, -1.0), r"tail = -1\.0: must be a number above 0, below 1e15"),
         (lambda: ConversionDelay(1, 2.0), r"silence = 2\.0: must be a probability, from 0 to 1"),

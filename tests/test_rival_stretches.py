@@ -117,8 +117,8 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
             return super().update(state, feedback, rng)
 
     class OtherDraw(DiscountedTS):
-        def draw_means(self, state, rng):
-            return super().draw_means(state, rng)
+        def select(self, state, rng):
+            return super().select(state, rng)
 
     assert all(policy.compiled_rounds for policy in POLICIES.values())
     assert not any(policy.compiled_rounds for policy in (OtherUpdate(), OtherDraw()))
@@ -136,9 +136,10 @@ def test_results_do_not_depend_on_the_number_of_threads(policy, monkeypatch):
             np.testing.assert_array_equal(getattr(run, measure), getattr(runs[0], measure))
 
 
-@pytest.mark.parametrize("delay", [name for name in DELAYS if not DELAYS[name].per_arm])
+@pytest.mark.parametrize("delay", DELAYS)
 def test_reference_points(delay):
-    for policy in (sp.Uniform(), Oracle(), DelayedOracle()):
+    late = () if DELAYS[delay].per_arm else (DelayedOracle(),)
+    for policy in (sp.Uniform(), Oracle(), *late):
         demand_same_stretches(policy, Trial(world(noise=0.1, law="beta"), 4), DELAYS[delay], (2, 3), 8)
 
 

@@ -198,9 +198,9 @@ def test_delays_that_depend_on_rewards_of_each_law(law):
 
 
 def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():
-    class OtherIndex(sp.NDCSEM):
-        def index(self, state):
-            return super().index(state) * 0.5
+    class OtherChoice(sp.NDCSEM):
+        def select(self, state, rng):
+            return super().select(state, rng)
 
     class OtherUpdate(sp.NDCSEM):
         def learn(self, state, feedback, rng):
@@ -211,8 +211,8 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
             return graph
 
     assert sp.NDCSEM().compiled_rounds
-    assert not any(policy.compiled_rounds for policy in (OtherIndex(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
-    assert not sp.NDCSEM(graph="self-tuned").compiled_rounds
+    assert not any(policy.compiled_rounds for policy in (OtherChoice(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
+    assert not sp.NDCSEM(graph=sp.SparseGraph(row_bound=None)).compiled_rounds
     assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).compiled_rounds
     assert sp.SwitchingSEM().compiled_rounds
 

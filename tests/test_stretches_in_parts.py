@@ -156,7 +156,7 @@ def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it(
     class WholeRounds(sp.SwitchingSEM):
         @property
         def compiled_rounds(self):
-            return CompiledRounds(self.play_stretch, memos=3, draws_rewards=True)
+            return CompiledRounds(self.play_stretch, memos=3)
 
     class OtherParts(sp.SwitchingSEM):
         def learn_part(self, state, feedback):

@@ -19,8 +19,8 @@ from spillover.environments import FixedSEM, SyntheticSEM
 from spillover.graph import AdaptiveGraph as AdaptiveGraph
 from spillover.graph import CandidateGraph as CandidateGraph
 from spillover.graph import SparseGraph as SparseGraph
-from spillover.learners import Learners
-from spillover.live import Learner
+from spillover.learner.many import Learners
+from spillover.learner.one import Learner
 from spillover.policies import NDCSEM, SwitchingSEM
 from spillover.policies import SEMUCB as SEMUCB
 from spillover.policies import Constrained as Constrained

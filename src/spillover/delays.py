@@ -366,7 +366,7 @@ class BadNewsDelay(Delay):
 
 
 def from_call(rng: Rng, calls: int) -> Rng:
-    """The same streams, so many draws later."""
+    """The same streams, `draws` draws later."""
     rng.calls = calls
     return rng
 

@@ -56,7 +56,7 @@ def write_beside(temporary: Path, target: Path, *content: bytes | memoryview, pr
 
 
 def existing(target: Path) -> os.stat_result | None:
-    """What is there already; raises a ValueError if it is no regular file that could be replaced."""
+    """Look at a file that may be there already; raises a ValueError if it is no regular file that could be replaced."""
     try:
         found = target.stat()
     except FileNotFoundError:

@@ -33,7 +33,7 @@ def escaped(found: re.Match[str]) -> str:
 
 
 def clipped(text: str, most: int) -> str:
-    """Printable text of at most so many characters.
+    """Printable text of at most `most` characters.
 
     >>> clipped("a rather long name", 10)
     'a rather …'
@@ -187,7 +187,7 @@ def decimals_for(half_width: float) -> int:
 
 
 def round_to(value: float, decimals: int) -> str:
-    """A number with so many decimals; negative ones round to tens, hundreds and so on.
+    """A number with some decimals; a negative number of them rounds to tens, hundreds and so on.
 
     >>> round_to(0.4567, 2), round_to(12345.6, -2), round_to(-0.001, 1), round_to(2.5e-9, 10)
     ('0.46', '12,300', '0.0', '2.5e-09')

@@ -33,7 +33,7 @@ class RegretCurve(NamedTuple):
 
 
 class HasRegret(Protocol):
-    """What a figure of regret can be drawn of: a run, a comparison, a stored record."""
+    """Anything with regret to draw: a run, a comparison, a stored record."""
 
     def regret_curves(self) -> Sequence[RegretCurve]: ...
 

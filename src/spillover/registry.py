@@ -95,7 +95,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
 @cache
 def entry_points_of(group: str) -> dict[str, "EntryPoint"]:
-    """Those that were installed when this process first asked: to look takes 10 ms and more."""
+    """Entry points, as they were when this process first asked: to look takes 10 ms and more."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=group)}
@@ -112,7 +112,7 @@ def load(point: "EntryPoint", called: str) -> Any:
 
 
 def own_part(name: str, called: str) -> Any:
-    """What "module:Class" names; modules in the current folder count."""
+    """Load "module:Class"; modules in the current folder count."""
     module, _, inside = name.partition(":")
     if (here := os.getcwd()) not in sys.path:
         sys.path.append(here)  # processes that are started later look there too

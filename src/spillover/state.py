@@ -255,7 +255,7 @@ def check_ranges(path: str | Path, state: State, start: State = None, rounds: An
 
 
 def declared(kind: type[Any], field: str) -> tuple[Within, ...]:
-    """What the type of a field says about its values; a type without such a statement allows all."""
+    """The rule that the type of a field declares for its values; a type without one allows all."""
     return tuple(note for note in get_args(kind.__annotations__.get(field)) if isinstance(note, Within))
 
 

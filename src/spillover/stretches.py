@@ -48,7 +48,7 @@ class Part(NamedTuple):
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
     form = policy.compiled_rounds
-    if form is None or (delay.depends_on_rewards and not (form.draws_rewards and delay.foreseeable)):
+    if form is None or (delay.depends_on_rewards and not delay.foreseeable):
         return False
     if delay.per_arm and takes_parts(policy, world.problem) and not form.plays_parts:
         return False
@@ -99,8 +99,6 @@ def play_stretches(
         late = lateness(delay, rounds, own, batch, n)
         if course is None or not is_possible(late, n):
             raise Unforeseen
-        if not form.draws_rewards:
-            course = drawn(course, first, last, rng)
         flight = grown(flight, longest_wait(late, horizon - rounds), first)
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)

@@ -111,7 +111,7 @@ def in_rows(name: str, value: Any, wanted: Sequence[str], columns: Sequence[str]
 
 
 def places(what: str, found: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Where each of the wanted names is; they must be the same."""
+    """The position of each wanted name; the names must be the same."""
     good = sorted(found) == sorted(wanted) and len(set(found)) == len(found)
     require(good, what, list(found), f"{list(wanted)}, each once, in any order")
     return [list(found).index(key) for key in wanted]

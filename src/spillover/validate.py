@@ -313,7 +313,7 @@ def is_sound(given: Any, shape: tuple[int, ...], reward_range: Any, rounds: Any)
 
 
 def faults_of(x: Any, z: Any, y: Any, reward_range: Any, arrived: Any, age: Any, rounds: Any) -> Any:
-    """What is wrong with each row of feedback, one of the codes of `FAULTS`; 0: nothing."""
+    """Find the fault of each row of feedback, one of the codes of `FAULTS`; 0: none."""
     outcome = (np.ascontiguousarray(part) for part in (x, z, y))  # of these several numbers are checked at once
     return kernels.feedback_fault(*outcome, reward_range, arrived, age, rounds)
 

@@ -23,8 +23,7 @@ from spillover.formatting import (
     printable,
     short_number,
 )
-from spillover.learners import Learners
-from spillover.live import Learner
+from spillover.learner import Learner, Learners
 from spillover.metrics import Interval, mean_interval
 from spillover.reasons import Reasons
 from spillover.reasons.render import align_columns, arm_table
@@ -174,7 +173,7 @@ class LearnersView:
         return [count_of(len(self.learners), "learner"), arms, self.rounds(), f"{len(waiting):,} pending"]
 
     def rounds(self) -> str:
-        """How many rounds they have played, from the fewest to the most."""
+        """The rounds that they have played, from the fewest to the most."""
         played = self.learners.rounds
         fewest, most = int(played.min(initial=0)), int(played.max(initial=0))
         return count_of(most, "round") if fewest == most else f"{fewest:,} to {count_of(most, 'round')}"
@@ -188,7 +187,7 @@ WARNINGS, NOTES = 5, 4  # that are shown
 
 
 class RecommendationView:
-    """What to choose next."""
+    """A recommendation in a notebook."""
 
     def __init__(self, answer: Recommendation) -> None:
         self.answer = answer
@@ -216,7 +215,7 @@ class RecommendationView:
 
 
 class EvaluationView:
-    """How good past decisions were."""
+    """An evaluation in a notebook."""
 
     def __init__(self, found: Evaluation) -> None:
         self.found = found
@@ -364,7 +363,7 @@ class ComparisonView:
         return card(self.title(), facts([("world", described(self.run.environment))]), table, sentences([self.note()]))
 
     def note(self) -> str:
-        """What the differences are."""
+        """Explain the differences."""
         if len(self.run.final_regret) < 2:
             return "One replication says nothing about the others: no difference can be told."
         pairs = count_of(self.comparison.pairs, "difference")
@@ -399,7 +398,7 @@ class ComparisonView:
 
 
 class ProblemView:
-    """What a policy knows before the first round."""
+    """A problem in a notebook."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

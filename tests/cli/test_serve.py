@@ -7,7 +7,7 @@ import sys
 import httpx
 import pytest
 
-from spillover.http.tokens import create_token, revoke_token
+from spillover.http.access import create_token, revoke_token
 from tests.cli.calls import call, outside, refused
 from tests.sampling import every
 from tests.service.http.processes import ServerProcess

@@ -14,6 +14,7 @@ import pytest
 from numba import config
 
 from spillover.core import compiled
+from spillover.kernels import cache
 from spillover.kernels.cache import lock_of
 
 POLICY = """
@@ -158,48 +159,49 @@ OtherColour.__name__ = "Colour"
     ],
 )
 def test_a_change_anywhere_below_a_function_changes_its_hash(name, value, monkeypatch) -> None:
-    before = compiled.fingerprint(branch)
-    assert compiled.fingerprint(branch) == before
+    before = cache.fingerprint(branch)
+    assert cache.fingerprint(branch) == before
     monkeypatch.setitem(globals(), name, value)
-    assert compiled.fingerprint(branch) != before
+    assert cache.fingerprint(branch) != before
 
 
 def test_so_does_a_change_in_a_module_inside_of_a_module(monkeypatch) -> None:
-    before = compiled.fingerprint(through_a_module)
+    before = cache.fingerprint(through_a_module)
     monkeypatch.setattr(own_module.inside, "leaf", changed_leaf)
-    assert compiled.fingerprint(through_a_module) != before
+    assert cache.fingerprint(through_a_module) != before
 
 
 def test_so_does_a_setting_of_the_compiler(monkeypatch) -> None:
-    before = compiled.fingerprint(branch)
+    before = cache.fingerprint(branch)
     monkeypatch.setattr(config, "BOUNDSCHECK", 1)
-    assert compiled.fingerprint(branch) != before
+    assert cache.fingerprint(branch) != before
 
 
 def test_a_function_that_calls_itself_has_a_hash() -> None:
     def down(k: int) -> int:
         return 0 if k == 0 else down(k - 1)
 
-    assert compiled.fingerprint(down) == compiled.fingerprint(down)
+    assert cache.fingerprint(down) == cache.fingerprint(down)
 
 
 def test_folders_that_nobody_uses_are_removed(tmp_path) -> None:
-    own, other, old = (tmp_path / f"core-{name}" for name in ("own", "other", "old"))
+    own, other, old = (tmp_path / f"code-{name}" for name in ("own", "other", "old"))
     for folder, days in ((own, 2), (other, 30), (old, 90)):
         folder.mkdir()
         (folder / "code.nbi").touch()
         lock_of(folder).touch()
         then = own.stat().st_mtime - 86_400 * days
         os.utime(folder, (then, then))
-    compiled.note_use(own)
+    cache.note_use(own)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("core-other", "core-own"),
-        *("spillover-core-other.lock", "spillover-core-own.lock"),
+        *("code-other", "code-own"),
+        *("spillover-code-other.lock", "spillover-code-own.lock"),
     ]
 
 
 def test_code_is_compiled_where_nothing_can_be_stored(monkeypatch) -> None:
     monkeypatch.setattr(compiled, "cache_folder", lambda: None)
+    monkeypatch.setattr(cache, "cache_folder", lambda: None)
     assert compiled.entry(lambda a: a + 1)(2) == 3
 
 

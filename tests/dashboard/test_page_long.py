@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from spillover.http import ServerSettings
-from spillover.http.tokens import create_token
+from spillover.http.access import create_token
 from spillover.service import Outcome, Service
 from tests.dashboard.browser import accessible, drawn, open_page, press, reach
 from tests.dashboard.serving import ARMS, fill, new_service, serving

@@ -17,7 +17,8 @@ from spillover.graph import (
     evidence,
 )
 from spillover.graph.adaptive import K_CLASS
-from spillover.graph.evidence import best_candidate, empty_evidence, judge_candidates, judge_given_x
+from spillover.graph.adaptive_state import empty_evidence
+from spillover.kernels.evidence import favourite, judge_pair, judge_weights
 from spillover.rng import Purpose
 from spillover.state import copy_state
 from spillover.testing import check_policy
@@ -118,20 +119,26 @@ def test_order_unknown_and_rows_above_the_bound(seed):
     np.testing.assert_allclose(graph.weights, weights_of(A, F), atol=1e-2)
 
 
+def judged(held, memo, z, y):
+    return held._replace(observed=np.array(judge_weights(*held[:5], float(held.observed), memo, z, y)))
+
+
+def best(held):
+    return favourite(held.errors, held.lead, held.doubt, held.power)
+
+
 def test_judged_by_the_weights_that_were_held():
     # the first candidate held the right weights, the second the wrong ones, whatever they hold now
     held, memo = empty_evidence(3, ()), np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]])
     rng = np.random.default_rng(0)
     for _ in range(30):
         z = rng.uniform(size=4)
-        held = judge_candidates(held, memo, z, z * [1, 2, 3, 4], np.array(True))
-    assert best_candidate(held) == 0
+        held = judged(held, memo, z, z * [1, 2, 3, 4])
+    assert best(held) == 0
     assert held.errors[0] < 1e-12 < held.errors[2] < held.errors[1]
-    before = copy_state(held)
-    for given, arrived in ((memo, False), (np.zeros_like(memo), True)):  # nothing arrived, or nothing was remembered
-        same = judge_candidates(held, given, z, np.full(4, 7.0), np.array(arrived))
-        for old, new in zip(before, same, strict=True):
-            np.testing.assert_array_equal(old, new)
+    same = judged(copy_state(held), np.zeros_like(memo), z, np.full(4, 7.0))  # nothing was remembered
+    for old, new in zip(held, same, strict=True):
+        np.testing.assert_array_equal(old, new)
 
 
 def test_k_class_is_estimated_where_it_is_used_or_asked_for():
@@ -159,15 +166,16 @@ def test_a_level_is_no_merit():
     held, rng = empty_evidence(2, ()), np.random.default_rng(0)
     for _ in range(50):
         z = rng.uniform(1, 2, size=1)
-        held = judge_given_x(held, np.array([3.0]), np.array([1.0]), z, 3 * z, np.array(True))
-    assert best_candidate(held) == 0
+        count = judge_pair(*held[:5], float(held.observed), np.array([3.0]), np.array([1.0]), z, 3 * z)
+        held = held._replace(observed=np.array(count))
+    assert best(held) == 0
     assert held.errors[1] < 10  # of the first arrival alone: afterwards the factor makes up for the level
 
 
 def test_no_evidence_from_what_has_no_memo():
     learner = AdaptiveGraph()
     graph = learner.init(sp.Problem(3, 2))
-    assert learner.judge(graph, np.ones(3), np.ones(3), np.array(True), None) is graph
+    graph = learner.absorb(graph, np.ones(3), np.ones(3), np.array(True), np.array(1))
     account = evidence(graph)
     assert np.isnan(account.errors).all()
     assert account.candidates[int(account.used)] == "sparse"
@@ -268,36 +276,3 @@ def test_baselines_are_known_without_the_errors(baseline) -> None:
     assert (graph.used == K_CLASS) == baseline
     np.testing.assert_array_equal(learner.baseline(graph), learner.errors(graph).baseline)
     assert learner.baseline(graph).any() == baseline
-
-
-def test_a_brief_solution_keeps_a_k_class_estimate_that_is_due() -> None:
-    """It is only made where there was none, or an old one; a learner with its own `solve` is always solved by that."""
-
-    def outcome(t: int) -> tuple[Any, Any]:
-        z = np.where(np.arange(4) % 2 == t % 2, np.cos(np.arange(4) * t) ** 2, 0.0)
-        return z, z + 0.3 * np.roll(z, 1) + 1.0
-
-    learner = AdaptiveGraph()
-    graph = learner.init(sp.Problem(n_arms=4, budget=2, acyclic=False, baseline=True))
-    for t in range(1, 41):
-        graph = learner.absorb(graph, *outcome(t), np.array(1.0), np.array(t))
-    first = learner.solve_briefly(copy_state(graph))
-    assert first.k_class.solved == 40.0
-    for old, new in zip(learner.solve(copy_state(graph)).k_class, first.k_class, strict=True):
-        np.testing.assert_array_equal(new, old)
-    later = learner.absorb(copy_state(first), *outcome(41), np.array(1.0), np.array(41))
-    later = learner.absorb(later, *outcome(42), np.array(1.0), np.array(42))
-    brief, full = learner.solve_briefly(copy_state(later)), learner.solve(copy_state(later))
-    assert [brief.k_class.solved.item(), full.k_class.solved.item()] == [40.0, 42.0]
-    np.testing.assert_array_equal(brief.k_class.adjacency, first.k_class.adjacency)
-    np.testing.assert_array_equal(learner.baseline(brief), learner.errors(brief).baseline)
-    assert (full.k_class.adjacency != first.k_class.adjacency).any()
-    for t in (43, 44, 45):
-        later = learner.absorb(later, *outcome(t), np.array(1.0), np.array(t))
-    assert learner.solve_briefly(copy_state(later)).k_class.solved == 45.0
-
-    class Own(AdaptiveGraph):
-        def solve(self, graph: Any) -> Any:
-            return None
-
-    assert Own().solve_briefly(later) is None

@@ -160,10 +160,6 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
             assert way[k - 1].solved
             assert way[k - 1].stop % 1000 == 0
     assert way[-1].solved == bool(arrived[-1])
-    cut_off = [stretch for stretch in way if stretch.solved][-1:] if policy.reuses_memo else []
-    assert [stretch for stretch in way if stretch.brief] == [
-        stretch for stretch in cut_off if stretch.judged and schedule.way_to(stretch.stop) is None
-    ]
     assert len(way) <= rounds // 1000 + 204 or isinstance(policy, Adapted)
 
 

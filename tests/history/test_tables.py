@@ -12,7 +12,7 @@ import pytest
 
 import spillover as sp
 from spillover.history import read_history
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, csv_text, in_format, refused, without
 
 

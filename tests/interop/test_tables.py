@@ -16,7 +16,7 @@ from spillover.environments import example_graph
 from spillover.experiments.compute import describe
 from spillover.history import read_history
 from spillover.interop.sklearn import SpilloverGraph
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 from spillover.tabular import in_columns, names_of, to_networkx
 
 ARMS = ["north", "south", "west"]

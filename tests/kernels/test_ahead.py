@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from spillover import kernels
-from spillover.kernels import ahead
+from spillover.kernels import build
 from spillover.kernels.build import KERNELS
 from spillover.policies import POLICIES, find_policy
 from tests.sampling import every
@@ -56,7 +56,7 @@ def test_a_decision_needs_just_the_kernels_that_its_policy_names(policy, columns
 
 def test_nothing_is_started_where_everything_is_compiled(monkeypatch):
     assert kernels.play is not None
-    monkeypatch.setattr(ahead, "start", pytest.fail)
+    monkeypatch.setattr(build, "start", pytest.fail)
     with kernels.compiled_ahead(["play"]):
         pass
 
@@ -70,8 +70,8 @@ def test_compiling_apart_ends_with_its_processes_or_ends_them(stopped, monkeypat
         started.append(subprocess.Popen([sys.executable, "-c", script]))
         return started[-1]
 
-    monkeypatch.setattr(ahead, "missing", lambda names: names)
-    monkeypatch.setattr(ahead, "start", start)
+    monkeypatch.setattr(build, "missing", lambda names: names)
+    monkeypatch.setattr(build, "start", start)
     asked = threading.Event()
     if stopped:
         asked.set()
@@ -87,13 +87,13 @@ def test_what_is_missing_is_compiled_by_several_processes(tmp_path):
 import joblib
 joblib.cpu_count = lambda: 2
 from spillover import kernels
-from spillover.kernels import ahead
-names, start, started = ("play", "total_effects", "top_arms"), ahead.start, []
-ahead.start = lambda names: started.append(start(names)) or started[-1]
+from spillover.kernels import build
+names, start, started = ("play", "total_effects", "top_arms"), build.start, []
+build.start = lambda names: started.append(start(names)) or started[-1]
 with kernels.compiled_ahead(names):
     for name in names:
         vars(kernels).get(name) or getattr(kernels, name)
-print(len(started), [process.poll() is not None for process in started], ahead.missing(names))
+print(len(started), [process.poll() is not None for process in started], build.missing(names))
 """
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("1 [True] []\n", "")

@@ -27,6 +27,7 @@ from spillover import kernels
 print(kernels.play(np.eye(2), np.array([0.5, 0.25]), np.array([True, False])))
 print(kernels.build.cache_folder())
 """
+PLAY = kernels.build.KERNELS["play"].function
 ANSWER = "(array([0.5, 0. ]), array([0.5, 0. ]))"
 
 
@@ -60,13 +61,14 @@ def test_the_lock_is_given_back():
     assert kernels.play is not None
     folder = cache.cache_folder()
     assert folder is not None
-    with FileLock(cache.lock_of(cache.own_folder(folder, "world")), timeout=60):
+    with FileLock(cache.lock_of(cache.own_folder(folder, PLAY)), timeout=60):
         pass
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
-def test_nobody_else_can_take_the_lock(tmp_path):
-    with cache.compile_lock(tmp_path, "world"):
+def test_nobody_else_can_take_the_lock(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
+    with cache.stored(PLAY):
         (path,) = tmp_path.glob("*.lock")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -198,19 +200,15 @@ def test_functions_of_others_are_cached_where_numba_would():
 
 
 def test_kernels_of_other_source_are_removed_when_nobody_has_used_them_for_long(tmp_path):
-    own = cache.own_folder(tmp_path, "world")
-    kept, outdated, other = (
-        tmp_path / f"world-{'0' * 16}",
-        tmp_path / f"world-{'1' * 16}",
-        tmp_path / f"sets-{'2' * 16}",
-    )
+    own = cache.own_folder(tmp_path, PLAY)
+    kept, outdated, other = (tmp_path / f"{name}-{'0' * 24}" for name in ("code", "code-1", "something"))
     for folder, days in ((own, 0), (kept, cache.DAYS_KEPT - 1), (outdated, cache.DAYS_KEPT + 1), (other, 999)):
         folder.mkdir()
         used_days_ago(folder, days)
-    cache.mark_used(tmp_path, "world")
+    cache.note_use(own)
     assert outdated.exists()  # it looks once a day only
     used_days_ago(own, 2)
-    cache.mark_used(tmp_path, "world")
+    cache.note_use(own)
     assert cache.days_since_use(own) < 1
     assert sorted(tmp_path.iterdir()) == sorted([own, kept, other])
 

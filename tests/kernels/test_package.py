@@ -1,52 +1,19 @@
-"""An edit of a file of kernels compiles again the kernels of that file and of those that import it, and no others."""
+"""Every kernel is known by its file, and compiled again if anything that it is made of changes."""
 
 import ast
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from spillover import kernels
-from spillover.kernels import cache
+from spillover.kernels import cache, world
 from spillover.kernels.build import KERNELS
-from spillover.kernels.cache import files_behind
 
 FOLDER = Path(kernels.__file__).parent
-MACHINERY = {"__init__", "ahead", "announce", "build", "cache", "quick_compiling"}
-FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in MACHINERY)
 
 
 def functions(path: Path) -> set[str]:
     return {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_of_kernels_imports_nothing_that_its_cache_does_not_know(path):
-    """Numba looks at one file only; `cache.own_folder` knows those that it imports in this form."""
-    allowed = {
-        "collections",
-        "math",
-        "typing",
-        "numpy",
-        "numba",
-        "numba.core",
-        "numba.np.arrayobj",
-        "numba.extending",
-        "llvmlite",
-        "spillover.kernels.build",
-    }
-    allowed |= {f"spillover.kernels.{name}" for name in files_behind(path.stem)}
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            assert {alias.name for alias in node.names} <= allowed
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0
-            assert node.module in allowed
-            if node.module == "spillover.kernels.build":
-                assert [alias.name for alias in node.names] == ["gufunc"]
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
@@ -55,14 +22,9 @@ def test_no_file_is_long(path):
 
 
 def test_every_kernel_is_known_by_its_file():
-    without = {  # what kernels of other files are made of
-        *("candidate_search", "elementary", "factor", "ftrl", "inner", "listing", "outcomes"),
-        *("row_solver", "rounds", "scaled", "switching_block", "switching_steps", "vectors"),
-    }
-    assert {path.stem for path in FILES} - without == {kernel.file for kernel in KERNELS.values()}
     for name, kernel in KERNELS.items():
         assert name in functions(FOLDER / f"{kernel.file}.py")
-    names = [name for path in FILES for name in functions(path) & KERNELS.keys()]
+    names = [name for path in FOLDER.glob("*.py") for name in functions(path) & KERNELS.keys()]
     assert sorted(names) == sorted(KERNELS)  # none stands in two files
     assert not KERNELS.keys() & {path.stem for path in FOLDER.glob("*.py")}  # where it would hide the file
 
@@ -72,43 +34,18 @@ def test_a_kernel_that_does_not_exist():
         _ = kernels.no_such_kernel
 
 
-def test_the_files_behind_a_file():
-    assert files_behind("world") == {"world", "elementary"}
-    assert files_behind("gram") == {"gram", "vectors"}
-
-
-@pytest.mark.parametrize("changed", ["gram", "vectors"])
-def test_kernels_are_kept_apart_by_what_they_are_compiled_from(changed, tmp_path, monkeypatch):
-    """Of their own file, and of those that it imports."""
-    before, other = cache.own_folder(tmp_path, "gram"), cache.own_folder(tmp_path, "effects")
-    assert before.parent == tmp_path
-    source = cache.source_of
-    monkeypatch.setattr(cache, "source_of", lambda file: source(file) + b"#" * (file == changed))
-    assert cache.own_folder.__wrapped__(tmp_path, "gram") != before
-    assert cache.own_folder.__wrapped__(tmp_path, "effects") == other
-
-
-LOADING = "from spillover import kernels; kernels.play; kernels.total_effects"
-
-
-@pytest.mark.long
-def test_an_edit_compiles_only_the_kernels_of_its_file_again(tmp_path):
-    copy = tmp_path / "spillover"
-    shutil.copytree(FOLDER.parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
-
-    def cached() -> dict[str, dict[str, int]]:
-        subprocess.run([sys.executable, "-c", LOADING], env=environment, check=True, cwd=tmp_path)
-        return {
-            file: {str(path): path.stat().st_mtime_ns for path in (tmp_path / "cache").glob(f"{file}-*/*.nb?")}
-            for file in ("world", "effects")
-        }
-
-    first = cached()
-    assert all(first.values())
-    assert cached() == first
-    with (copy / "kernels" / "world.py").open("a", encoding="utf-8") as file:
-        file.write("# one more line\n")
-    again = cached()
-    assert again["effects"] == first["effects"]
-    assert len(again["world"]) == 2 * len(first["world"])
+@pytest.mark.parametrize("changed", ["spread_rewards", "LARGEST_BITS", "bits_of"])
+def test_kernels_are_kept_apart_by_all_that_they_are_made_of(changed, tmp_path, monkeypatch):
+    """Functions and constants that are used, of their own file or of others, however indirectly."""
+    functions = KERNELS["play"].function, KERNELS["feedback_fault"].function
+    before = [cache.own_folder(tmp_path, function) for function in functions]
+    assert before[0].parent == tmp_path
+    monkeypatch.setattr(world, changed, lambda *given: given)
+    cache.mark_of.cache_clear()
+    after = [cache.own_folder(tmp_path, function) for function in functions]
+    assert [one != other for one, other in zip(before, after, strict=True)] == [
+        changed == "spread_rewards",
+        changed != "spread_rewards",
+    ]
+    monkeypatch.undo()
+    cache.mark_of.cache_clear()

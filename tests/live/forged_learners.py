@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import spillover as sp
-from spillover.array_file import ArrayFile, save_array_file
+from spillover.learner.saved import ArrayFile, save_array_file
 from spillover.validate import shown
 from tests.live.learners import LIVE, problem_for
 

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.core.live import LiveCore
-from spillover.journal import STEPS_BETWEEN_COPIES
-from spillover.policies import switching_block
-from spillover.policies.switching_block import CompactSwitching
+from spillover.learner.running import to_the_end
 from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
@@ -127,29 +124,6 @@ def test_ctrl_c_at_every_line_of_a_choice_after_a_play_that_waits_for_an_outcome
     assert line > 10
 
 
-def test_any_step_between_two_copies_of_a_block_can_be_undone(monkeypatch):
-    learner, usual = learner_of("switching-sem"), learner_of("switching-sem")
-    learner.play()  # so that outcomes are late by a round
-    usual.play()
-
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    for k in range(2 * switching_block.STEPS_BETWEEN_COPIES + 3):
-        number = learner.pending[0]
-        given = outcome(learner.problem, learner.waiting[number].x, np.random.default_rng(k))
-        before = content(learner)
-        with monkeypatch.context() as patched:
-            patched.setattr(sp.Learner, "end", interrupt)  # after the update
-            with pytest.raises(KeyboardInterrupt):
-                learner.report(number, **given)
-        assert content(learner) == before
-        for one in (learner, usual):
-            one.report(number, **given)
-            one.play()
-        assert content(learner) == content(usual)
-
-
 class Failing(Recorder):
     """Rewrites half of its state, as `update` may, and then fails; or only until it is told not to."""
 
@@ -163,14 +137,14 @@ class Failing(Recorder):
 
 def test_an_update_that_fails_halfway_is_undone():
     learner = sp.Learner(Failing(), sp.Problem(n_arms=3, budget=2, observes="overall"))
-    for k in range(STEPS_BETWEEN_COPIES):  # more steps than between two copies of the state
+    for k in range(12):
         learner.report(learner.play(), y=[float(k % 5), 1.0, 2.0])
         number, before = learner.play(), content(learner)
         with pytest.raises(RuntimeError, match="halfway"):
             learner.report(number, y=[9.0, 1.0, 2.0])
         assert content(learner) == before
-    np.testing.assert_array_equal(learner.state.outcomes[1:], [STEPS_BETWEEN_COPIES, 2 * STEPS_BETWEEN_COPIES])
-    assert learner.pending == list(range(2, 2 * STEPS_BETWEEN_COPIES + 1, 2))
+    np.testing.assert_array_equal(learner.state.outcomes[1:], [12.0, 24.0])
+    assert learner.pending == list(range(2, 25, 2))
 
 
 def test_a_call_that_is_refused_changes_nothing():
@@ -191,30 +165,18 @@ def test_a_call_that_is_refused_changes_nothing():
         assert content(learner) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("switching-sem", CompactSwitching), ("ndc-sem", LiveCore), ("cts", LiveCore)]
-)
-def test_a_second_ctrl_c_while_the_first_is_undone(name, kind, monkeypatch):
-    learner = learner_of(name)
-    live(learner, 12)
-    number, before = learner.pending[0], content(learner)
-    undo, presses = kind.back_to, iter(range(2))
+def test_a_second_ctrl_c_does_not_tear_a_call_either():
+    pressed, done = [], []
 
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    def back_to(running, mark):
-        for _ in presses:
+    def action():
+        if len(pressed) < 2:
+            pressed.append(True)
             raise KeyboardInterrupt
-        monkeypatch.undo()
-        undo(running, mark)
+        done.append(True)
 
-    monkeypatch.setattr(kind, "back_to", back_to)
-    monkeypatch.setattr(sp.Learner, "end", interrupt)  # after the update
     with pytest.raises(KeyboardInterrupt):
-        learner.report(number, z=np.zeros(4), y=np.zeros(4))
-    assert list(presses) == []  # both times
-    assert content(learner) == before
+        to_the_end(action)
+    assert done == [True]
 
 
 @pytest.mark.parametrize("name", ["ndc-sem", "ftrl"])

@@ -1,4 +1,4 @@
-"""A learner in two blocks decides and learns as the four functions of its policy do, bit for bit."""
+"""A learner that compiled code rewrites decides and learns as the four functions of its policy do, bit for bit."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,14 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import kernels
 from spillover.core.live import LiveCore
-from spillover.journal import Journal
-from spillover.kernels import switching_block as block
+from spillover.learner.running import Usual
 from spillover.policies.bounded_means import BoundedMeans
-from spillover.policies.switching_block import CompactSwitching
-from spillover.state import leaves
 from tests.live.learners import content
+from tests.own_parts import load
 
 PROBLEM = sp.Problem(n_arms=5, budget=2, reward_range=(0.0, 2.0))
-REALS = (
-    *("Own", "Belief", "Drift", "Silence", "Sparse", "Instrument", "FullHistory", "Evidence", "Changes", "KClass"),
-    "GivenX",
-)
+RidgeGraph = load("my_graph").RidgeGraph
 ABLATED = sp.policies.POLICIES["ablated-ndc-sem"]
 
 
@@ -57,9 +51,9 @@ def test_both_forms_are_the_same(policy, acyclic, monkeypatch):
     problem = PROBLEM._replace(acyclic=acyclic)
     compact = sp.Learner(policy, problem, seed=3)
     assert type(compact.running) is LiveCore
-    monkeypatch.setattr(BoundedMeans, "compact", lambda self, state: None)
+    monkeypatch.setattr(BoundedMeans, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
-    assert type(usual.running) is Journal
+    assert type(usual.running) is Usual
     assert run(compact) == run(usual)
     assert content(compact) == content(usual)
     np.testing.assert_array_equal(compact.explain().score, usual.explain().score)
@@ -81,9 +75,9 @@ def test_what_a_class_of_one_s_own_does_otherwise_is_done():
         learner.play()
 
 
-def test_policies_with_many_arms_or_other_graphs_use_their_functions():
-    for policy, arms in ((sp.NDCSEM(), 100), (sp.NDCSEM(graph="self-tuned"), 5)):
-        assert type(sp.Learner(policy, sp.Problem(n_arms=arms, budget=2)).running) is Journal
+def test_policies_with_graphs_of_one_s_own_use_their_functions():
+    for graph in (RidgeGraph(), sp.CandidateGraph()):
+        assert type(sp.Learner(sp.NDCSEM(graph=graph), sp.Problem(n_arms=5, budget=2)).running) is Usual
 
 
 def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
@@ -99,25 +93,13 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
 
 @pytest.mark.parametrize("acyclic", [False, True])
 @pytest.mark.parametrize("signed", [False, True])
-def test_switching_in_blocks_is_the_same(acyclic, signed, monkeypatch):
+def test_switching_is_the_same(acyclic, signed, monkeypatch):
     problem, policy = PROBLEM._replace(acyclic=acyclic), sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=signed))
     compact = sp.Learner(policy, problem, seed=3)
-    assert type(compact.running) is CompactSwitching
-    monkeypatch.setattr(sp.SwitchingSEM, "compact", lambda self, state: None)
+    assert type(compact.running) is LiveCore
+    monkeypatch.setattr(sp.SwitchingSEM, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
-    assert type(usual.running) is Journal
+    assert type(usual.running) is Usual
     assert run(compact, 120) == run(usual, 120)
     assert content(compact) == content(usual)
     np.testing.assert_array_equal(compact.explain().score, usual.explain().score)
-
-
-def test_the_kernels_know_all_arrays_of_the_state():
-    arrays = leaves(sp.SwitchingSEM().init(PROBLEM, sp.Rng(0))).values()
-    groups = (*(getattr(block, name) for name in REALS), block.Whole, block.Flags)
-    for kind, fields in (
-        (np.float64, sum(len(group._fields) for group in groups[:-2])),
-        (np.int64, len(block.Whole._fields)),
-        (np.bool_, len(block.Flags._fields)),
-    ):
-        assert sum(leaf.dtype == kind for leaf in arrays) == fields
-    assert len(kernels.SETTINGS) == block.POLICY_SETTINGS

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.array_file import ArrayFile, save_array_file
 from spillover.constraints import Exclusive
+from spillover.learner.saved import ArrayFile, save_array_file
 from tests.live.forged_learners import go_on, moved
 from tests.live.herds import PROBLEM, Beside, everything, small_herd
 from tests.live.learners import LIVE, each_leaf, problem_for

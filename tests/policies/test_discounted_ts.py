@@ -1,6 +1,6 @@
 """Discounted Thompson sampling: a slow twin, the distribution of its draws, and the discount that it comes to."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -29,6 +29,21 @@ def feedback(x, z, age):
     return sp.Feedback(x, z, z, np.broadcast_to(age, batch), np.ones(batch, bool))
 
 
+class Drawn(NamedTuple):
+    """A draw of the means from the posterior, and the posterior itself."""
+
+    draw: Any
+    mean: Any
+    seen: Any
+    flying: Any
+    leader: Any  # position of the drawn discount
+
+
+def drawn_means(policy, state, rng):
+    *parts, leader = np.moveaxis(policy.indices(state, rng), -2, 0)
+    return Drawn(*parts, leader[..., 0].astype(int))
+
+
 @pytest.mark.parametrize("law", ["bernoulli", "beta"])
 @pytest.mark.parametrize("name", DELAYS)
 def test_slow_twin_agrees(name, law):
@@ -45,7 +60,7 @@ def test_slow_twin_agrees(name, law):
         if t % 10:
             continue
         np.testing.assert_allclose(state.candidates.evidence, twin.evidence(), rtol=1e-9)
-        drawn = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, t + 1))
+        drawn = drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, t + 1))
         shown = explained(policy, state, rng)
         mean, count, flying = twin.posterior(int(drawn.leader))
         np.testing.assert_allclose(shown.count, count, rtol=1e-9)
@@ -80,7 +95,7 @@ def many_of_one(rounds, flying, learners=4000):
         state = policy.update(policy.played(state, x), feedback(x, z, 0), rng)
     for _ in range(flying):
         state = policy.played(state, x)
-    return policy, state, policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
+    return policy, state, drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
 
 
 def test_the_discount_is_drawn_in_proportion_to_the_likelihood():
@@ -134,10 +149,10 @@ def test_lost_feedback_holds_no_arm_back_for_good():
     lost, idle = (np.broadcast_to(x, (500, 2)) for x in ([True, False], [False, False]))
     for _ in range(60):
         state = policy.played(state, lost)
-    narrow = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, 61)).draw[:, 0].std()
+    narrow = drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, 61)).draw[:, 0].std()
     for _ in range(40_000):
         state = policy.played(state, idle)
-    wide = policy.draw_means(state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
+    wide = drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
     assert narrow < 0.3 * np.sqrt(1 / 12)
     assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.policies.initialisation import follow_plan, initialisation, start_plan, starting, sweep
+from spillover.policies.initialisation import follows_plan, initialisation, start_plan, starting, sweep
 from tests.reference.ndcsem_reference import initialisation_faults
 from tests.support import sparse
 
@@ -73,21 +73,26 @@ def test_rewards_without_an_atom_at_zero_identify_the_graph():
     assert (run.graph_error < 1e-6).mean() > 0.9
 
 
+def followed(plan, rounds, budget):
+    """Whether a plan decides a round, and what."""
+    x = np.zeros(plan.shape[-1], bool)
+    return follows_plan(plan, rounds, budget, x), x
+
+
 @pytest.mark.parametrize(("n", "budget"), [(1, 1), (7, 3), (600, 50), (601, 600)])
 def test_a_sweep_plays_every_arm_once_in_as_few_rounds_as_possible(n, budget):
     plan, rounds = sweep(n, budget, sp.Rng(3, np.arange(4)), (4,)), -(-n // budget)
-    decisions = np.array([follow_plan(plan, np.full(4, t), np.zeros((4, n), bool)) for t in range(rounds)])
+    decisions = np.array([[followed(own, t, budget)[1] for own in plan] for t in range(rounds)])
     assert (decisions.sum(axis=0) == 1).all()
     assert (decisions.sum(axis=-1) <= budget).all()
     assert [bool(starting(plan, np.full(4, t)).all()) for t in (rounds - 1, rounds)] == [True, False]
-    free = np.ones((4, n), bool)
-    np.testing.assert_array_equal(follow_plan(plan, np.full(4, rounds), free), free)
+    assert not followed(plan[0], rounds, budget)[0]
 
 
 def test_learners_of_a_batch_sweep_in_different_orders_and_may_be_in_different_rounds():
     plan = sweep(6, 2, sp.Rng(3, np.arange(3)), (3,))
     assert len(np.unique(plan, axis=0)) == 3
-    decisions = follow_plan(plan, np.array([0, 2, 3]), np.zeros((3, 6), bool))
+    decisions = [followed(own, t, 2)[1] for own, t in zip(plan, (0, 2, 3), strict=True)]
     np.testing.assert_array_equal(decisions, [plan[0] == 0, plan[1] == 2, np.zeros(6, bool)])
 
 

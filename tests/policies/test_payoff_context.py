@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import PayoffRegression
 from spillover.types import Feedback, Problem
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import guvectorize, njit
 from scipy import stats
 
 import spillover as sp
 from spillover import kernels
-from spillover.kernels.detection import likelihood_ratio
+from spillover.kernels.detection import likelihood_ratio, note_and_test
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
 from spillover.policies.restarts import BUCKETS, empty_history
 from spillover.state import leaves
@@ -50,12 +50,21 @@ def statistic(counts, totals, used, unit):
     return likelihood_ratio(counts, totals, used, unit, 0.0)
 
 
+@guvectorize(
+    ["void(f8[:,:], f8[:,:], i8[:], b1[:], f8[:], f8, f8, b1, b1[:])"],
+    "(n,b),(n,b),(n),(n),(n),(),(),()->()",
+    writable_args=("counts", "totals", "used"),
+)
+def detect_change(counts, totals, used, x, reward, unit, level, arrived, alarm):
+    alarm[0] = arrived and note_and_test(counts, totals, used, x, reward, unit, level)
+
+
 def watched(rewards, unit=1.0, level=0.5):
     """Feed one arm's rewards; yields (alarm, n, statistic) after each."""
     history = empty_history(1, ())
     buckets = history.counts, history.totals, history.used
     for reward in rewards:
-        alarm = kernels.detect_change(*buckets, np.array([True]), np.array([reward]), unit, level, True)
+        alarm = detect_change(*buckets, np.array([True]), np.array([reward]), unit, level, True)
         yield bool(alarm), history.counts.sum(), statistic(history.counts[0], history.totals[0], history.used[0], unit)
 
 
@@ -118,7 +127,7 @@ def test_the_newest_borders_stay_fine():
     for k in range(1, 2000):
         reward = rng.random()
         total += reward
-        kernels.detect_change(*buckets, np.array([True]), np.array([reward]), 1.0, 1e-3, True)
+        detect_change(*buckets, np.array([True]), np.array([reward]), 1.0, 1e-3, True)
         used = int(history.used[0])
         assert history.counts[0, used - 1] == 1
         assert history.counts[0, :used].sum() == k
@@ -137,7 +146,7 @@ def alarms(levels, runs, level, seed, law="bernoulli"):
             rewards = (rng.random((runs, 1)) < mean).astype(float)
         else:
             rewards = rng.beta(4 * mean, 4 * (1 - mean), (runs, 1))
-        alarm = kernels.detect_change(*buckets, np.ones((runs, 1), bool), rewards, 1.0, level, first == 0)
+        alarm = detect_change(*buckets, np.ones((runs, 1), bool), rewards, 1.0, level, first == 0)
         first[alarm] = k
     return first
 
@@ -384,7 +393,7 @@ def test_the_means_are_forgotten_and_the_graph_is_kept():
         piece = feedback(x, x * b, (x * b) @ total.T)
         state = policy.update(policy.played(state, x), piece, sp.Rng(0))
         other = plain.update(plain.played(other, x), piece, sp.Rng(0))
-        for name, leaf in leaves(state.base.graph).items():
+        for name, leaf in leaves(state.graph).items():
             np.testing.assert_array_equal(leaf, leaves(other.graph)[name], err_msg=name)
         if state.detector.restart[1] == t:
             assert np.isnan(explained(policy, state).mean[1]).all()
@@ -392,7 +401,7 @@ def test_the_means_are_forgotten_and_the_graph_is_kept():
             assert not state.detector.used[1].any()
     assert state.detector.restart[0] == 0
     assert 32 <= state.detector.restart[1] <= 45
-    np.testing.assert_array_equal(state.base.averages.counts[0], other.averages.counts[0])
+    np.testing.assert_array_equal(state.averages.counts[0], other.averages.counts[0])
     assert (explained(policy, state).mean[1] > 0.75).all()
     assert (explained(plain, other).mean[1] < 0.75).all()
     assert (explained(policy, state).adjacency[:, 0, 1] > 0.1).all()
@@ -411,7 +420,7 @@ def test_the_initialisation_is_not_played_again_after_an_alarm():
     policy = GLRSEMUCB(forced=0.0)
     state = policy.init(sp.Problem(3, 1), sp.Rng(0), (3000,))
     state = state._replace(
-        base=state.base._replace(rounds=np.full(3000, 50), clock=np.full(3000, 50.0)),
+        base=state._replace(rounds=np.full(3000, 50), clock=np.full(3000, 50.0)),
         detector=state.detector._replace(restart=np.full(3000, 50)),
     )
     assert stats.chisquare(policy.select(state, sp.Rng(0, np.arange(3000))).x.sum(axis=0)).pvalue > 1e-3

@@ -60,7 +60,7 @@ def test_index_by_hand():
         state = policy.update(state, feedback([1, 0, 0], [z, 0, 0], [z, 0, 0]), sp.Rng(0))
     state = policy.played(state, np.array([True, False, False]))  # its outcome is still under way
     expected = 0.625 + math.sqrt(3 * math.log(5) / 4)
-    np.testing.assert_allclose(policy.index(state), [expected, np.inf, np.inf], rtol=1e-14)
+    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, np.inf, np.inf], rtol=1e-14)
 
 
 @pytest.mark.parametrize("law", ["bernoulli", "beta"])

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import spillover as sp
-from spillover import kernels
-from spillover.policies.switching_model import DRIFT, OTHER_WORLD
-from spillover.policies.switching_state import DRIFT_PRIOR, empty_drift
+from spillover.policies.switching_model import OTHER_WORLD
+from spillover.policies.switching_state import empty_drift
+from tests.policies.filters import DRIFT, forecast, learn_drift
 
 SCALE, VARIANCE = DRIFT
 
@@ -15,9 +15,7 @@ SCALE, VARIANCE = DRIFT
 def arrive(drift, x, reward, played_at, likely=None, weight=1.0):
     likely = np.zeros(len(x)) if likely is None else likely
     x, reward = np.asarray(x, bool), np.asarray(reward, float)
-    kernels.drifting_arrival(
-        *drift, x, reward, reward, likely, 1.0, weight, played_at, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, True
-    )
+    learn_drift(drift, x, reward, np.asarray(likely, float), weight, int(played_at), OTHER_WORLD)
 
 
 def covariance(one, two):
@@ -33,7 +31,7 @@ def test_it_is_the_posterior_of_a_gaussian_process():
     noises: list[float] = []
     for t, reward in zip(rounds, rewards, strict=True):
         elapsed = t - drift.latest[0] if noises else 0
-        mean = kernels.drifting_forecast(drift.track, elapsed, *DRIFT)[0][0]
+        mean = forecast(drift.track, int(elapsed))[0][0]
         noises.append(mean * (1.0 - mean))
         arrive(drift, [True], [reward], t)
     ahead = rounds[-1] + 70
@@ -41,7 +39,7 @@ def test_it_is_the_posterior_of_a_gaussian_process():
     across = covariance(rounds, np.array([ahead]))[:, 0]
     mean = 0.5 + across @ np.linalg.solve(gram, rewards - 0.5)
     spread = VARIANCE - across @ np.linalg.solve(gram, across)
-    found = kernels.drifting_forecast(drift.track, 70, *DRIFT)
+    found = forecast(drift.track, 70)
     assert_allclose([found[0][0], found[1][0]], [mean, np.sqrt(spread)], rtol=1e-9)
 
 

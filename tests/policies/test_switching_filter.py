@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spillover import kernels
 from spillover.policies.switching_model import HAZARD, HAZARDS, HORIZON, IDLE_HAZARD, SHARE_PRIOR
 from spillover.policies.switching_state import HYPOTHESES, SHARES, empty_belief
+from tests.policies.filters import index_of, learn_rounds
 from tests.properties import examples
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change
 from tests.sampling import every
@@ -26,7 +26,7 @@ EAGER = (SHARES, SHARE_PRIOR, certain(0.05), 0.02)  # changes so frequent that a
 
 def observe(belief, x, reward, played_at, model=REAL):
     reward = np.where(x, np.asarray(reward, float), 0.0)
-    return kernels.switching_arrival(*belief, np.asarray(x, bool), reward, 1.0, played_at, *model, True)
+    learn_rounds(belief, np.array([x], bool), reward[None], 1.0, np.array([played_at]), model)
 
 
 def by_change_round(belief):
@@ -66,14 +66,9 @@ def compare(belief, twin):
 def index(belief, weights, last_pull, flight, now, budget, offset, model=REAL):
     """Weights, means and index for rewards from `offset` to 1 + `offset`, of means that do not drift."""
     n = len(weights)
-    return np.array(
-        kernels.switching_index(
-            *(belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn),
-            *(belief.mean, belief.seen, belief.latest[0], 0.0, np.full(n, 0.5), np.full(n, 0.3)),
-            *(weights, weights, np.zeros(n), last_pull, flight, now, budget, np.array([offset, 1.0 + offset])),
-            *(model[2], model[0], model[1], model[3], HORIZON),
-        )
-    )
+    last_pull, reward_range = np.asarray(last_pull, np.int64), np.array([offset, 1.0 + offset])
+    given = weights, last_pull, flight, int(now), budget, reward_range, model, HORIZON
+    return index_of(belief, np.full(n, 0.5), np.full(n, 0.3), *given)
 
 
 def plays(draws, n, rounds, kind):
@@ -193,10 +188,9 @@ def test_after_any_silence_they_are_probabilities(gap):
 
 
 def stream(belief, rewards):
-    """One learner through many rounds in one call: an axis of rounds in which every row is the same memory."""
+    """One learner through many rounds in one call."""
     rounds = len(rewards)
-    one = [np.lib.stride_tricks.as_strided(leaf, (rounds, *leaf.shape), (0, *leaf.strides)) for leaf in belief]
-    kernels.switching_arrival(*one, np.ones(rewards.shape, bool), rewards, 1.0, np.arange(1, rounds + 1), *REAL, True)
+    learn_rounds(belief, np.ones(rewards.shape, bool), rewards, 1.0, np.arange(1, rounds + 1), REAL)
 
 
 def sound(belief):
@@ -258,15 +252,6 @@ def test_a_late_reward_of_a_time_all_but_forgotten_does_no_harm():
         belief.counts[0, 0, 0], belief.counts[0, 1, 0] = 1e6, 1.0
         observe(belief, [True], [0], 2)
         sound(belief)
-
-
-def test_what_has_not_arrived_changes_nothing():
-    belief = empty_belief(2, ())
-    observe(belief, [True, True], [1, 0], 1)
-    before = [leaf.copy() for leaf in belief]
-    kernels.switching_arrival(*belief, np.ones(2, bool), np.ones(2), 1.0, 5, *REAL, False)
-    for one, two in zip(before, belief, strict=True):
-        assert_array_equal(one, two)
 
 
 def test_a_change_is_counted_once():

@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
-from spillover import kernels
 from spillover.delays import ArmDelays, BadNewsDelay, ConstantDelay, ConversionDelay, LossyDelay
 from spillover.policies import DiscountedTS
 from spillover.policies.switching_state import HYPOTHESES, empty_silence
 from spillover.rng import Purpose
 from spillover.types import Feedback
+from tests.policies.filters import weigh
 
 RANGE = np.array([0.0, 1.0])
 
@@ -21,8 +21,8 @@ def meaning(reports, seed=1, rounds=150):
     for _ in range(rounds):
         x = draws.permutation(4) < 2
         reward = (draws.uniform(size=4) < [0.2, 0.5, 0.7, 0.9]).astype(float) * x
-        weight = kernels.weigh_silence(*silence, x, x & reports(reward, draws), reward, RANGE, True)
-    return weight[0]
+        weight = weigh(*silence, x, x & reports(reward, draws), reward, RANGE)
+    return weight
 
 
 def test_if_only_rewards_report_silence_means_none():
@@ -46,13 +46,6 @@ def test_amounts_are_told_from_nothing():
         if silent.any():
             learner.close(t)
     assert_allclose(learner.explain().mean, [0.04, 0.1, 0.16], atol=0.03)
-
-
-def test_nothing_is_concluded_from_a_round_that_is_not_complete():
-    silence = empty_silence(3, ())
-    weight = kernels.weigh_silence(*silence, np.ones(3, bool), np.zeros(3, bool), np.zeros(3), RANGE, False)
-    assert weight[0] == 0.5
-    assert_array_equal(silence.answers, 0.0)
 
 
 def regret(policy, delay, world=None):

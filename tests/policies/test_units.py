@@ -43,7 +43,7 @@ def learned(policy, unit):
 def test_bonus_and_sparsity_grow_with_the_range():
     policy = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
     small, large = learned(policy, 1.0), learned(policy, 100.0)
-    np.testing.assert_allclose(policy.index(large), 100.0 * policy.index(small), rtol=1e-12)
+    np.testing.assert_allclose(policy.indices(large, sp.Rng(0)), 100.0 * policy.indices(small, sp.Rng(0)), rtol=1e-12)
     np.testing.assert_allclose(large.graph.adjacency, small.graph.adjacency, rtol=1e-9)
     assert 0.0 < small.graph.adjacency[1, 0] < 0.5
 
@@ -53,8 +53,8 @@ def test_an_absolute_unit_is_the_paper_in_any_range():
     usual = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
     small, large = learned(policy, 1.0), learned(policy, 100.0)
     mean = np.array([0.4, 1.4 / 3])
-    np.testing.assert_array_equal(policy.index(small), usual.index(learned(usual, 1.0)))
-    assert (policy.index(large) - 100 * mean < 10).all()  # the bonus is still that of rewards up to 1
+    np.testing.assert_array_equal(policy.indices(small, sp.Rng(0)), usual.indices(learned(usual, 1.0), sp.Rng(0)))
+    assert (policy.indices(large, sp.Rng(0)) - 100 * mean < 10).all()  # the bonus is still that of rewards up to 1
     assert large.graph.adjacency[1, 0] == pytest.approx(0.5, abs=1e-4)  # and the penalty hardly counts
 
 

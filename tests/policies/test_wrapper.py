@@ -1,31 +1,21 @@
 """A wrapper passes every member of the contract on to the policy inside."""
 
 import numpy as np
-import pytest
 
 import spillover as sp
 from spillover.contracts import Policy
+from spillover.contracts.policy import Quick
 from spillover.policies import Constrained
 from spillover.policy_wrapper import PolicyWrapper
 from tests.recorder import Recorder
 
 # see the docstring of PolicyWrapper
-OWN = {"grids", "explain_choice", "compiled_rounds", "compact"}
+OWN = {"grids", "explain_choice", "compiled_rounds"}
 
 
 def test_every_member_of_the_contract_is_passed_on():
-    members = {name for name in vars(Policy) if not name.startswith("_")}
+    members = {name for kind in (Policy, Quick) for name in vars(kind) if not name.startswith("_")}
     assert members - OWN == {name for name in vars(PolicyWrapper) if not name.startswith("_")} - {"inner", "around"}
-
-
-def test_a_wrapper_with_its_own_solve_is_always_solved_by_it():
-    class Loud(Constrained):
-        def solve(self, state):
-            raise RuntimeError("its own solve")
-
-    policy = Loud(policy=sp.SwitchingSEM(), constraints=())
-    with pytest.raises(RuntimeError, match="its own solve"):
-        policy.solve_briefly(policy.init(sp.Problem(3, 2), sp.Rng(0)))
 
 
 def test_traits_and_context_reach_the_policy_under_constraints():

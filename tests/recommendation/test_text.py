@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 from tests.recommendation.histories import EFFECTS, answer, history
 from tests.recommendation.tables import wide
 

@@ -21,7 +21,7 @@ STREAMS = 3
 
 def child(path: Path, pipe: int) -> None:
     """Write until killed; a line for each entry that was acknowledged."""
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
 
     def write(name: int) -> None:
         turn = 0
@@ -63,14 +63,14 @@ def kill_once(path: Path, seconds: float) -> list[tuple[str, int, str]]:
 
 def main(folder: str, kills: str, seed: str) -> None:
     path, rng = Path(folder) / "log.db", random.Random(int(seed))
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     for k in range(STREAMS):
         service.create_stream(f"s{k}", {"arms": ["a", "b"], "budget": 1})
     service.close()
     acknowledged: list[tuple[str, int, str]] = []
     for _ in range(int(kills)):
         acknowledged += kill_once(path, rng.uniform(0, 0.2))
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     there = {
         (entry.stream, entry.seq, entry.digest)
         for k in range(STREAMS)

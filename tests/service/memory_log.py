@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from spillover.service.entry import Draft, Entry, Head, head_after, sealed
-from spillover.service.log import AT_ONCE, EventLog, Moved
-from spillover.service.striped_lock import StripedLock
+from spillover.service.events import Draft, Entry, Head, head_after, sealed
+from spillover.service.log import AT_ONCE, EventLog, Moved, StripedLock
 
 
 class MemoryLog(EventLog):
@@ -13,9 +12,10 @@ class MemoryLog(EventLog):
 
     def __init__(self) -> None:
         self.entries: dict[str, list[Entry]] = {}
+        self.answers: dict[tuple[str, int], bytes] = {}
         self.locks = StripedLock()
 
-    def exclusive(self, stream: str) -> AbstractContextManager[None]:
+    def exclusive(self, stream: str) -> AbstractContextManager[object]:
         return self.locks.held(stream)
 
     def append(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
@@ -42,6 +42,12 @@ class MemoryLog(EventLog):
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
         return [self.head(name) for name in sorted(self.entries) if name > after][:limit]
+
+    def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
+        self.answers.setdefault((stream, seq), answer)
+
+    def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        return self.answers.get((stream, seq))
 
     def close(self) -> None:
         self.entries.clear()

@@ -122,7 +122,7 @@ class Story:
 
     def correct_execution(self) -> None:
         """Something else was done in an earlier round than was said, or nothing, or it did take place after all."""
-        with self.service.desk.writing(self.name) as ledger:
+        with self.service.open_streams.writing(self.name) as ledger:
             known = {label: len(seqs) for label, seqs in ledger.executions.items()}
         if not known:
             return
@@ -181,19 +181,19 @@ class Story:
             self.reported.append((label, arm, name, 1))
 
     def correct(self) -> None:
-        with self.service.desk.writing(self.name) as ledger:
+        with self.service.open_streams.writing(self.name) as ledger:
             played = {label: ledger.x[ledger.rows[label]] for label in ledger.order}
             there = [fact for fact in self.reported if fact[0] in played]
             there = [fact for fact in there if fact[2] == "y" or played[fact[0]][ledger.column(fact[1])]]
         if there:
             label, arm, name, _ = there[self.rng.integers(len(there))]
-            with self.service.desk.writing(self.name) as ledger:
+            with self.service.open_streams.writing(self.name) as ledger:
                 last = int(ledger.revision[ledger.rows[label], ledger.column(arm)])
             value = round(float(self.rng.uniform(0, 1)), 3) if self.rng.random() < 0.9 else None
             self.service.correct(self.name, label, arm, {name: value}, revision=last + 1)
 
     def expire(self, label: str) -> None:
-        with self.service.desk.writing(self.name) as ledger:
+        with self.service.open_streams.writing(self.name) as ledger:
             there = ledger.took_place(label)
         if there:
             self.service.expire(self.name, label)

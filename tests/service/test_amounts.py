@@ -14,7 +14,7 @@ ROUNDS: tuple[dict[str, float], ...] = ({"radio": 120.1}, {"video": 80}, {"radio
 
 @pytest.fixture
 def service() -> Service:
-    found = Service(MemoryLog(), ahead=False)
+    found = Service(MemoryLog())
     found.create_stream("spend", SPEND)
     return found
 

@@ -1,17 +1,15 @@
 """An audit finds every flipped bit of the log, and every decision that does not follow from what was known."""
 
 import sqlite3
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from spillover.service import Conflict, NotFound, Outcome, Service, SqliteLog, StorageError
-from spillover.service.canonical import canonical_json, digest
-from spillover.service.entry import Draft
+from spillover.service.decisions import packed
+from spillover.service.events import Draft, Entry, Event, ReasonsKept, canonical_json, digest
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
-from tests.waiting import HANG
 
 SHOP = {"arms": ["a", "b", "c"], "budget": 2}
 COLUMNS = [("entries", column) for column in ("stream", "seq", "key", "text", "digest", "attachment")]
@@ -30,7 +28,9 @@ def recorded(tmp_path_factory):
         service.report("shop", [Outcome(round=label, arm=arm, y=0.5) for arm in "abc"], author="né")
     service.correct("shop", 1, "a", {"y": 0.7}, revision=2)
     service.expire("shop", 3)
-    assert service.ahead.idle(60)
+    event = ReasonsKept(round="1", version="0.0")  # as earlier versions of the package recorded them
+    draft = Draft(event=event, key="reasons:1", request="", time="", author="service", attachment=b"all reasons")
+    service.log.append(service.log.head("shop"), [draft])
     assert service.audit("shop").passed
     service.close()
     return path.read_bytes()
@@ -42,7 +42,7 @@ def found(path) -> bool:
         log = SqliteLog(path)
     except StorageError:
         return True
-    service = Service(log, ahead=False)
+    service = Service(log)
     try:
         return not service.audit("shop", decisions=False).passed
     except (NotFound, StorageError):
@@ -104,7 +104,7 @@ def test_entries_that_were_removed_are_missed(recorded, tmp_path) -> None:
 
 def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() -> None:
     """As if somebody had rewritten the log from there on."""
-    honest = Service(MemoryLog(), ahead=False)
+    honest = Service(MemoryLog())
     honest.create_stream("shop", SHOP)
     honest.decide("shop", 1)
     forged = MemoryLog()
@@ -114,35 +114,53 @@ def test_a_decision_that_does_not_follow_is_found_though_all_hashes_are_right() 
             event = type(event).from_dict(event.to_dict() | {"chosen": ["a"]})
         draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
         forged.append(forged.head("shop"), [draft])
-    audit = Service(forged, ahead=False).audit("shop")
+    audit = Service(forged).audit("shop")
     assert audit.problems == ("entry 2: decision of 1: another one follows from what was known",)
-    assert Service(forged, ahead=False).audit("shop", decisions=False).passed
+    assert Service(forged).audit("shop", decisions=False).passed
 
 
-def test_intervals_that_do_not_follow_are_found_and_older_ones_are_left_alone() -> None:
-    honest = Service(MemoryLog())
+def scores_changed(entry: Entry, change) -> Event:
+    """The event of an entry, with other scores if it is a decision."""
+    content = entry.event.to_dict()
+    if "scores" in content:
+        content = content | {"scores": {arm: change(parts) for arm, parts in content["scores"].items()}}
+    return type(entry.event).from_dict(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "problems"),
+    [
+        (
+            lambda parts: parts | {"interval": [0.0, 1.0]},
+            ("entry 2: decision of 1: another one follows from what was known",),
+        ),
+        (lambda parts: {name: value for name, value in parts.items() if name != "interval"}, ()),  # an earlier version
+    ],
+)
+def test_intervals_that_do_not_follow_are_found_and_those_of_earlier_versions_are_not_missed(change, problems) -> None:
+    honest, log = Service(MemoryLog()), MemoryLog()
     honest.create_stream("shop", SHOP)
     honest.decide("shop", 1)
-    assert honest.ahead.idle(HANG)
-    entries = honest.events("shop")
-    honest.close()
-    older, forged = MemoryLog(), MemoryLog()
-    for entry in entries:
-        content = entry.event.to_dict()
-        kept = {"intervals": {arm: [0.0, 1.0] for arm in "abc"}} if entry.seq == 3 else {}
-        past = {"scores": {arm: parts | {"interval": None} for arm, parts in content.get("scores", {}).items()}}
-        for log, changes in ((forged, kept), (older, past if entry.seq == 2 else {})):
-            event = type(entry.event).from_dict(content | changes)
-            draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
-            log.append(log.head("shop"), [replace(draft, attachment=entry.attachment)])
-    problem = "entry 3: reasons of 1: their intervals are not those of the answer that is attached"
-    assert Service(forged, ahead=False).audit("shop").problems == (problem,)
-    assert Service(older, ahead=False).audit("shop").passed
+    for entry in honest.events("shop"):
+        event = scores_changed(entry, change)
+        draft = Draft(event=event, key=entry.key, request=entry.request, time=entry.time, author="")
+        log.append(log.head("shop"), [draft])
+    assert Service(log).audit("shop").problems == problems
+
+
+def test_kept_reasons_that_do_not_follow_are_found() -> None:
+    service = Service(MemoryLog())
+    service.create_stream("shop", SHOP)
+    service.decide("shop", 1)
+    answer = service.explain("shop", 1)
+    assert service.audit("shop").passed
+    service.log.answers["shop", 2] = packed(answer | {"choose": ["b"]})
+    assert service.audit("shop").problems == ("entry 2: reasons of 1: others follow from what was known",)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_audits_of_random_streams_pass(seed) -> None:
-    service = Service(MemoryLog(), ahead=False)
+    service = Service(MemoryLog())
     story = Story(service, "shop", seed)
     story.live(8)
     audit = service.audit("shop")
@@ -154,13 +172,13 @@ def test_audits_of_random_streams_pass(seed) -> None:
 def test_a_log_that_another_server_moved_is_read_again() -> None:
     """Two services share a log without a lock between them: the second is told to ask again, and nothing is lost."""
     log = MemoryLog()
-    first, second = Service(log, ahead=False), Service(log, ahead=False)
+    first, second = Service(log), Service(log)
     first.create_stream("shop", SHOP)
-    with first.desk.writing("shop") as ledger:
+    with first.open_streams.writing("shop") as ledger:
         log.locks = type(log.locks)()
         second.execute("shop", 1, ["a"])
         with pytest.raises(Conflict, match="was changed by another server: ask again"):
-            first.desk.record(ledger, ledger_event(), "k", {}, "")
+            first.open_streams.record(ledger, [ledger_event()], "k", {}, "")
     assert first.execute("shop", 2, ["a"]).entry.seq == 3
     assert canonical_json(first.state("shop")) == canonical_json(second.state("shop"))
 

@@ -22,7 +22,7 @@ SHOP = {"arms": ["a", "b"], "budget": 1}
 def test_a_disk_that_refuses_to_write(error, tmp_path) -> None:
     """Full, read-only or broken: each call is refused while it lasts."""
     disk = Disk(np.random.default_rng(0), 10**9)
-    service = Service(CutLog(tmp_path / "log.db", disk), ahead=False)
+    service = Service(CutLog(tmp_path / "log.db", disk))
     service.create_stream("shop", SHOP)
     service.execute("shop", 1, ["a"])
     before = service.state("shop")
@@ -42,7 +42,7 @@ def test_a_disk_that_refuses_to_write(error, tmp_path) -> None:
 
 def test_a_file_that_has_no_more_room(tmp_path) -> None:
     log = SqliteLog(tmp_path / "log.db")
-    service = Service(log, ahead=False)
+    service = Service(log)
     service.create_stream("shop", SHOP)
     writer = log.writer
     pages = writer.execute("PRAGMA page_count").fetchone()[0]
@@ -67,7 +67,7 @@ def test_a_clock_that_is_set_back_changes_nothing_but_times() -> None:
     heads = []
     for direction in (1, -1):
         times = iter((now + direction * timedelta(hours=k)).isoformat() for k in range(100))
-        service = Service(MemoryLog(), clock=partial(next, times), ahead=False)
+        service = Service(MemoryLog(), clock=partial(next, times))
         service.create_stream("shop", SHOP)
         for label in range(1, 5):
             service.execute("shop", label, ["a"])
@@ -103,8 +103,8 @@ def test_a_file_of_something_else_is_refused(tmp_path) -> None:
 
 
 def test_a_log_that_is_read_only_records_nothing(tmp_path) -> None:
-    Service(SqliteLog(tmp_path / "log.db"), ahead=False).close()
-    service = Service(SqliteLog(tmp_path / "log.db", readonly=True), ahead=False)
+    Service(SqliteLog(tmp_path / "log.db")).close()
+    service = Service(SqliteLog(tmp_path / "log.db", readonly=True))
     with pytest.raises(StorageError, match="was opened for reading only"):
         service.create_stream("shop", SHOP)
     service.close()
@@ -117,9 +117,9 @@ def test_a_database_that_drops_its_connections() -> None:
     address = new_database()
     from spillover.service.postgres_log import PostgresLog
 
-    service = Service(PostgresLog(address), ahead=False)
+    service = Service(PostgresLog(address))
     service.create_stream("shop", SHOP)
-    clock = service.desk.clock
+    clock = service.open_streams.clock
 
     def drop_connections() -> str:
         drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
@@ -127,10 +127,10 @@ def test_a_database_that_drops_its_connections() -> None:
             connection.execute(f"{drop} AND datname = current_database()")
         return clock()
 
-    service.desk.clock = drop_connections  # which is read just before an entry is appended
+    service.open_streams.clock = drop_connections  # which is read just before an entry is appended
     with pytest.raises(StorageError):
         service.execute("shop", 1, ["a"])
-    service.desk.clock = clock
+    service.open_streams.clock = clock
     assert service.execute("shop", 1, ["a"]).entry.seq == 2
     assert service.audit("shop").passed
     service.close()
@@ -141,7 +141,7 @@ def test_a_database_that_is_restarted() -> None:
     address = new_database()
     from spillover.service.postgres_log import PostgresLog
 
-    service = Service(PostgresLog(address), ahead=False)
+    service = Service(PostgresLog(address))
     service.create_stream("shop", SHOP)
     server = postgres_server()
     server.stop()

@@ -19,7 +19,7 @@ def test_there_is_a_file_for_every_schema_version() -> None:
 def test_an_old_file_opens_and_goes_on(golden, tmp_path) -> None:
     path = tmp_path / "old.db"
     path.write_bytes(golden.read_bytes())
-    service = Service(SqliteLog(path), ahead=False)
+    service = Service(SqliteLog(path))
     assert service.audit("shop", decisions=False).problems == ()
     assert service.state("shop") == json.loads(golden.with_suffix(".json").read_text())
     assert service.explain("shop", "2026-01-02")["choose"] == list(service.decision("shop", "2026-01-02").event.chosen)

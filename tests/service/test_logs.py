@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from spillover.service.entry import START, Draft, Head
 from spillover.service.errors import StorageError
-from spillover.service.events import OutcomeExpired
+from spillover.service.events import START, Draft, Head, OutcomeExpired
 from spillover.service.log import EventLog, Moved
 from tests.service.logs import KINDS, open_log
 

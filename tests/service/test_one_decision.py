@@ -75,7 +75,7 @@ def test_two_processes_and_a_thousand_rounds() -> None:
     address = new_database()
     from spillover.service.postgres_log import PostgresLog
 
-    service = Service(PostgresLog(address), ahead=False)
+    service = Service(PostgresLog(address))
     service.create_stream("shop", SHOP)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-c", ASK, address, "1000"]

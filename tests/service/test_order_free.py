@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spillover.service import Service
-from spillover.service.histories import history_of
+from spillover.service.tables import history_of
 from tests.properties import COMMON, examples
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import outcome
@@ -32,7 +32,7 @@ def facts_of(rng: np.random.Generator, observes: str, rounds: int) -> tuple[dict
 
 def told(observes: str, chosen: dict[int, list[str]], facts: Facts, rng: np.random.Generator | None) -> dict[str, Any]:
     """The state after all facts: in order, or as the generator shuffles, repeats and corrects them."""
-    service = Service(MemoryLog(), ahead=False)
+    service = Service(MemoryLog())
     service.create_stream("s", {"arms": list(ARMS), "budget": 2, "observes": observes})
     rounds = list(chosen)
     if rng is not None:
@@ -47,9 +47,9 @@ def told(observes: str, chosen: dict[int, list[str]], facts: Facts, rng: np.rand
             service.report("s", [outcome(t, arm, name, value)])
     else:
         disorderly(service, facts, rng)
-    history = history_of(service.desk.ledger_at("s", None))
+    history = history_of(service.open_streams.ledger_at("s", None))
     decision = service.decide("s", len(chosen) + 1).event.to_dict()
-    decision["made_from"].pop("seq")
+    decision["made_from"] = {name: value for name, value in decision["made_from"].items() if name != "seq"}
     arrays = {name: None if (v := vars(history)[name]) is None else v.tobytes() for name in ("x", "z", "y", "arrived")}
     return {"decision": decision, "answer": service.explain("s", len(chosen) + 1), **arrays}
 
@@ -79,7 +79,7 @@ def disorderly(service: Service, facts: Facts, rng: np.random.Generator) -> None
 
 def correct(service: Service, fact: tuple[int, str | None, str, float]) -> None:
     t, arm, name, value = fact
-    with service.desk.writing("s") as ledger:
+    with service.open_streams.writing("s") as ledger:
         last = int(ledger.revision[ledger.rows[str(t)], ledger.column(arm)])
     service.correct("s", t, arm, {name: value}, revision=last + 1)
 

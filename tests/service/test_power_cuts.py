@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spillover.service.entry import Draft, Entry
 from spillover.service.errors import StorageError
-from spillover.service.events import OutcomeExpired
+from spillover.service.events import Draft, Entry, OutcomeExpired
 from spillover.service.sqlite_log import SqliteLog
 
 apsw = pytest.importorskip("apsw", reason="apsw is not installed: the test extra has it")
@@ -42,7 +41,6 @@ def cut(folder: Path, seed: int, synchronous: str) -> tuple[list[Entry], list[En
         pass  # the power is off
     finally:
         if log is not None:
-            log.group.close()
             log.file_lock.release()
             log.writer.close()
     for name, content in disk.after_the_cut().items():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spillover.service import Service, ahead, learning
+from spillover.service import Service, decisions
 from tests.cli.calls import call
 from tests.properties import COMMON, examples
 from tests.service.memory_log import MemoryLog
@@ -35,15 +35,12 @@ def same_as_next(folder, service: Service, stream: str, label: str, form: str) -
 
 
 def story_is_told_alike(folder, seed: int, rounds: int, checks: int) -> None:
-    service = Service(MemoryLog(), ahead=bool(seed % 2))  # then reasons are kept a moment after the decision
+    service = Service(MemoryLog())
     story = Story(service, "shop", seed)
     with pytest.MonkeyPatch.context() as patch:
         if seed % 4:  # otherwise short streams are learned from scratch each time
-            patch.setattr(learning, "NOTICEABLE", -1.0)
-        if seed % 32 == 1:  # otherwise reasons of short streams are computed in the thread
-            patch.setattr(ahead, "LARGE", -1)
+            patch.setattr(decisions, "NOTICEABLE", -1.0)
         story.live(rounds)
-        service.ahead.idle()
     for k, label in enumerate(story.rng.choice(story.decided, checks, replace=False)):
         same_as_next(folder, service, "shop", str(label), "csv" if k % 2 == 0 else "parquet")
     same_as_next(folder, service, "shop", story.decided[-1], "csv")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spillover.service.shared_rows import SharedRows
+from spillover.service.tables import SharedRows
 
 
 def test_tables_are_what_was_joined_and_stay_so() -> None:

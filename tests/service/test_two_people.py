@@ -17,7 +17,7 @@ LIMITS = [{"kind": "exclusive", "arms": ["radio", "video"], "label": "one of the
 
 @pytest.fixture
 def service() -> Service:
-    found = Service(MemoryLog(), ahead=False)
+    found = Service(MemoryLog())
     found.create_stream("shop", SHOP)
     return found
 
@@ -177,7 +177,7 @@ def outcomes_of(service: Service, label: int) -> None:
 
 
 def test_a_corrected_execution_leaves_what_the_right_one_would_have_left(service) -> None:
-    right = Service(MemoryLog(), ahead=False)
+    right = Service(MemoryLog())
     right.create_stream("shop", SHOP)
     for found in (service, right):
         found.decide("shop", 1)

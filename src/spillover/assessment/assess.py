@@ -27,7 +27,7 @@ from spillover.types import BoolArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assessment:
-    """What a table shows before any model of it.
+    """The assessment of a table, before any model of it.
 
     >>> found = assess([[1, 0], [0, 1], [1, 1], [0, 0]] * 5, [[3, 2], [1, 4], [3, 5], [1, 1]] * 5, arms=["web", "shop"])
     >>> [finding.code for finding in found.findings]

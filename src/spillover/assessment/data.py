@@ -188,7 +188,7 @@ FEWEST_FREEDOM = 5  # degrees of freedom that are left to judge a season by
 
 
 class Season(NamedTuple):
-    """What repeats: each round is in a phase (March) of a cycle (2025)."""
+    """A season: each round is in a phase (March) of a cycle (2025)."""
 
     name: str
     phase: IntArray  # (rounds,), from 0

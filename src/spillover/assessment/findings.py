@@ -37,7 +37,7 @@ DECISIVE = {  # findings that are repeated next to a decision and an evaluation
 
 
 class Finding(NamedTuple):
-    """What the data show, or cannot show.
+    """A finding: something that the data show, or cannot show.
 
     >>> Finding("never-chosen", "warning", "web was never chosen.", arms=("web",)).arms
     ('web',)
@@ -222,7 +222,7 @@ def unknown_seasons(data: Data) -> list[Season]:
 
 
 def as_context(season: Season) -> str:
-    """How to give a season as context."""
+    """Say how to give a season as context."""
     word = season.name.split()[0]
     return f"the {word} as context" + (f" (--context {word})" if word in ("month", "weekday") else "")
 
@@ -262,7 +262,7 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
 
 
 def baseline_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
-    """What happens in rounds in which nothing is chosen."""
+    """Find out what happens in rounds in which nothing is chosen."""
     idle = ~data.x.any(axis=1) & data.known
     if not idle.any():
         return
@@ -388,6 +388,6 @@ def far_away(values: Array) -> IntArray:
 
 
 def relative_size(values: Array, row: int) -> float:
-    """How far an outcome is from the usual ones, in units of how far these are apart."""
+    """Measure how far an outcome is from the usual ones, in units of their spread."""
     low, high = usual(values)
     return float(max(values[row] - high, low - values[row]) / (high - low))

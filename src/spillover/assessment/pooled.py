@@ -109,7 +109,7 @@ def are_units(x: BoolArray) -> bool:
 
 
 def imputed(y: Array, x: BoolArray, known: BoolArray) -> Array:
-    """What outcomes of chosen units have beyond those imputed without the choice, (rounds, units); NaN elsewhere.
+    """The outcomes of chosen units less those imputed without the choice, (rounds, units); NaN elsewhere.
 
     NaN too where nothing is there to compare with: a unit that was always chosen, a round in which all were.
     """

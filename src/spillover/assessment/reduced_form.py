@@ -250,7 +250,7 @@ def evidence(data: Data, rows: IntArray, y: Array, j: int) -> float:
 
 
 def rest_of(fixed: Array, choices: Array, part: Array) -> Array:
-    """What (1, context) and all choices leave unexplained of some columns."""
+    """The residuals of some columns after (1, context) and all choices."""
     rest = part - fixed @ (fixed.T @ part)
     return np.asarray(rest - choices @ np.linalg.lstsq(choices, rest, rcond=1e-9)[0])
 

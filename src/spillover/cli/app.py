@@ -157,7 +157,7 @@ def print_error(message: str, code: int) -> int:
 
 
 def usage_message(error: click.ClickException) -> str:
-    """What is wrong, and which help to read."""
+    """Say what is wrong, and which help to read."""
     message = error.format_message().rstrip(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     return message if context is None else f"{message} (see {context.command_path} --help)"

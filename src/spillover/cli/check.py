@@ -11,7 +11,7 @@ from spillover.cli.app import Command
 from spillover.cli.next import read_or_report
 from spillover.cli.options import reading_options, table_options
 from spillover.cli.output import ProgressBar, json_option, print_json
-from spillover.recommendation.overview import overview
+from spillover.recommendation.text import overview
 
 ANY = (-1e40, 1e40)  # a check has no opinion about the range of rewards
 EXAMPLES = (

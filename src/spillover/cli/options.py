@@ -214,7 +214,7 @@ url_option = click.option(
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """What a service refuses, as bad input of the command."""
+    """Report what a service refuses as bad input of the command."""
     from spillover.service import Conflict, NotFound, StorageError
 
     try:
@@ -227,7 +227,7 @@ def tokens_file(given: Path | None, database: str | None) -> Path:
     """The file of tokens: beside a file of SQLite, in this folder for PostgreSQL."""
     if given is not None:
         return given
-    from spillover.service.opening import is_address
+    from spillover.service.log import is_address
 
     name = database or DATABASE
     return Path("spillover.tokens") if is_address(name) else Path(f"{name.rstrip('/')}.tokens")

@@ -69,7 +69,7 @@ def serve(
     Streams are kept in one file of SQLite, or in PostgreSQL for several workers and machines. Without tokens only this
     machine can ask; see `spillover token` and docs/security.md.
     """
-    from spillover.service.opening import shown
+    from spillover.service.log import shown
 
     name = database or ("spillover-postgres" if postgres else DATABASE)
     plan = Plan(
@@ -95,8 +95,8 @@ def serve(
 
 def check_access(plan: Plan, *, named: bool) -> None:
     """Without tokens nobody but this machine may be let in, also not by a proxy. named: whether --tokens was given."""
-    from spillover.http.addresses import is_loopback
-    from spillover.http.tokens import TokenFile
+    from spillover.http.access import TokenFile
+    from spillover.http.guard import is_loopback
 
     known = TokenFile(plan.tokens).current()
     require(known is not None or not named, "tokens", str(plan.tokens), "a file that `spillover token create` made")
@@ -109,7 +109,7 @@ def check_access(plan: Plan, *, named: bool) -> None:
 
 
 def check_database(plan: Plan, *, embedded: bool, workers: int) -> None:
-    from spillover.service.opening import is_address
+    from spillover.service.log import is_address
 
     address = is_address(plan.database)
     require(not (embedded and address), "database", plan.place, "a folder, with --postgres embedded")
@@ -146,7 +146,7 @@ def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
     from spillover.http.serving import collect_rarely, server_of
     from spillover.service import Service
-    from spillover.service.opening import open_log
+    from spillover.service.log import open_log
 
     with plainly():
         service = Service(open_log(plan.database))
@@ -168,7 +168,7 @@ def run_worker(plan: Plan, socket: "socket") -> None:
 
 def check_opens(plan: Plan) -> None:
     """A database that cannot be used is said once, and not by each worker again and again."""
-    from spillover.service.opening import open_log
+    from spillover.service.log import open_log
 
     with plainly():
         open_log(plan.database).close()
@@ -223,7 +223,7 @@ def create(name: str, scope: str, streams: tuple[str, ...], database: str | None
 
     read: all that is known. write: also decide, report, correct. admin: also create streams and change settings.
     """
-    from spillover.http.tokens import create_token
+    from spillover.http.access import create_token
 
     path = tokens_file(tokens, database)
     secret = create_token(path, name, scope, streams or None)
@@ -237,7 +237,7 @@ def create(name: str, scope: str, streams: tuple[str, ...], database: str | None
 @json_option
 def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
     """List names, scopes and streams of all tokens."""
-    from spillover.http.tokens import read_tokens
+    from spillover.http.access import read_tokens
 
     path = tokens_file(tokens, database)
     known = read_tokens(path) if path.exists() else []
@@ -258,7 +258,7 @@ def show(database: str | None, tokens: Path | None, as_json: bool) -> None:
 @tokens_option
 def revoke(name: str, database: str | None, tokens: Path | None) -> None:
     """Revoke the token NAME; a running server stops accepting it at once. Without any token nobody is let in."""
-    from spillover.http.tokens import revoke_token
+    from spillover.http.access import revoke_token
 
     path = tokens_file(tokens, database)
     if not revoke_token(path, name):

@@ -46,10 +46,10 @@ IMPORT = (
 def opened(database: str | None, *, readonly: bool = False) -> "Iterator[Service]":
     """The service on a database, without a server."""
     from spillover.service import Service
-    from spillover.service.opening import open_log
+    from spillover.service.log import open_log
 
     with plainly():
-        service = Service(open_log(database or DATABASE, readonly=readonly), ahead=False)
+        service = Service(open_log(database or DATABASE, readonly=readonly))
         try:
             yield service
         finally:
@@ -66,7 +66,7 @@ def place(database: str | None, url: str | None) -> tuple[str | None, str | None
 
 def existing(database: str | None) -> str:
     """A database that there is: reading must not create one."""
-    from spillover.service.opening import is_address
+    from spillover.service.log import is_address
 
     name = database or DATABASE
     require(is_address(name) or Path(name).is_file(), "database", name, "a file that exists")
@@ -165,7 +165,7 @@ def import_file(
         with service_client(url) as client:
             client.import_file(stream, file, **own | options | {"columns": columns, "context": names})
     else:
-        from spillover.service.opening import is_address
+        from spillover.service.log import is_address
 
         name = database or DATABASE
         good = is_address(name) or Path(name).parent.is_dir()

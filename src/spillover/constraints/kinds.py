@@ -126,7 +126,7 @@ class Costs(Constraint):
 
 @dataclass(frozen=True)
 class Group(Constraint):
-    """At least `at_least` and at most `at_most` of these arms; the same number in both means exactly so many.
+    """At least `at_least` and at most `at_most` of these arms; the same number in both means exactly that many.
 
     >>> Group(["north", "south"], at_least=1)
     Group(('north', 'south'), at_least=1)

@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Free(NamedTuple):
-    """What is left to decide: arms that no row fixes, and rows that can be violated."""
+    """The open part of a search: arms that no row fixes, and rows that can be violated."""
 
     x: BoolArray  # (n,): the fixed arms' decisions
     arms: IntArray  # the free ones

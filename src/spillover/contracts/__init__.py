@@ -11,7 +11,7 @@ from spillover.contracts.any_policy import (
 )
 from spillover.contracts.delay import Delay
 from spillover.contracts.overrides import methods_of, unchanged
-from spillover.contracts.policy import EXPECTED_EFFECT, HISTORY, ROUND, CompiledRounds, Policy, round_of
+from spillover.contracts.policy import EXPECTED_EFFECT, HISTORY, ROUND, CompiledRounds, Policy, Setting, round_of
 from spillover.contracts.world import (
     ContextualWorld,
     Environment,
@@ -37,6 +37,7 @@ __all__ = [
     "Policy",
     "ScoredContextualWorld",
     "ScoredWorld",
+    "Setting",
     "StructuredWorld",
     "World",
     "as_policy",

@@ -27,11 +27,80 @@ class CompiledRounds(NamedTuple):
     # rounds are played again by the four functions, which say what is wrong with it
     play: Callable[[State, Stretch, Rng], State | None]
     memos: int = 0  # lines of one number for each arm that it wants back with an outcome (`Flight.memo`)
-    draws_rewards: bool = False  # it draws the rewards of the chosen arms, and delays that depend on them, itself
     plays_parts: bool = False  # it learns rounds in parts, too, if arms report at different times
 
 
-class Policy(ABC):
+class Setting(NamedTuple):
+    """A policy, the constraints on its decisions, the names that they use, and the effort of the search under them."""
+
+    policy: "Policy"  # without constraints
+    constraints: tuple[Any, ...] = ()
+    arms: tuple[str, ...] | None = None
+    effort: int | None = None  # None without constraints
+
+
+class Quick(ABC):
+    """What makes histories and simulations fast. The defaults follow from the four functions; `CorePolicy` has its own.
+
+    Nobody else needs to know of it.
+    """
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether `learn` may be called for many outcomes of a history before `solve`."""
+        return True
+
+    @property
+    def reuses_memo(self) -> bool:
+        """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
+        return False
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels that it needs to learn and to decide, those that take longest to compile first.
+
+        A command compiles them side by side where they are not compiled yet; others are compiled when they are needed.
+        """
+        return ()
+
+    @property
+    def compiled_rounds(self) -> CompiledRounds | None:
+        """A compiled form of many rounds, exactly as by the four functions; None: they are played one by one.
+
+        `check_policy` compares the two.
+        """
+        return None
+
+    @abstractmethod
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State: ...
+    @abstractmethod
+    def played(self, state: State, x: BoolArray) -> State: ...
+    @abstractmethod
+    def observe(self, state: State, context: Array) -> State: ...
+
+    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        """Learn an outcome; anything that only decisions need can be left to `solve`."""
+        return self.update(state, feedback, rng)
+
+    def solve(self, state: State) -> State:
+        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
+        return state
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        """Learn many rounds of one history in one call, as if each outcome had arrived in its own round.
+
+        rounds: the rounds in order, along the first axis. first: the number of the first one. Call `solve` afterwards.
+        """
+        for row, x in enumerate(rounds.x):
+            if rounds.context is not None:
+                state = self.observe(state, rounds.context[row])
+            state = self.played(state, x)
+            if rounds.arrived[row]:
+                state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
+        return state
+
+
+class Policy(Quick):
     """Four functions over arrays with a batch axis; the hyperparameters are the fields of a frozen dataclass.
 
     No method changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may rewrite the
@@ -153,24 +222,6 @@ class Policy(ABC):
         """Whether it learns from amounts (`Feedback.dose`) instead of yes or no."""
         return False
 
-    @property
-    def deferrable(self) -> bool:
-        """Whether `learn` may be called for many outcomes of a history before `solve`."""
-        return True
-
-    @property
-    def reuses_memo(self) -> bool:
-        """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
-        return False
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """The kernels that it needs to learn and to decide, those that take longest to compile first.
-
-        A command compiles them side by side where they are not compiled yet; others are compiled when they are needed.
-        """
-        return ()
-
     # --- optional: what it can do -------------------------------------------------------------------------------
 
     def for_problem(self, problem: Problem) -> "Policy":
@@ -184,43 +235,6 @@ class Policy(ABC):
         counts.
         """
         return state
-
-    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        """Learn an outcome; anything that only decisions need can be left to `solve`."""
-        return self.update(state, feedback, rng)
-
-    def solve(self, state: State) -> State:
-        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
-        return state
-
-    def solve_briefly(self, state: State) -> State:
-        """`solve` for a state that is decided from, but not learned on: costly estimates may stay as they were."""
-        return self.solve(state)
-
-    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        """Learn many rounds of one history in one call, as if each outcome had arrived in its own round.
-
-        rounds: the rounds in order, along the first axis. first: the number of the first one. Call `solve` afterwards.
-        """
-        for row, x in enumerate(rounds.x):
-            if rounds.context is not None:
-                state = self.observe(state, rounds.context[row])
-            state = self.played(state, x)
-            if rounds.arrived[row]:
-                state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
-        return state
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        """A compiled form of many rounds, exactly as by the four functions; None: they are played one by one.
-
-        `check_policy` compares the two.
-        """
-        return None
-
-    def compact(self, state: State) -> Any:
-        """A faster form of the policy and the state of one live learner, as `journal.Running`; None: it has none."""
-        return None
 
     def explain(self, state: State, rng: Rng) -> Explanation:
         """The estimates behind the next decision; `rng` must be at the same purpose and round as for `select`."""
@@ -256,27 +270,10 @@ class Policy(ABC):
         """The policy with access to a world; only reference points use it."""
         return self
 
-    # --- optional: constraints on its decisions ------------------------------------------------------------------
-
     @property
-    def unconstrained(self) -> "Policy":
-        """The policy itself, without constraints around it."""
-        return self
-
-    @property
-    def constraints(self) -> tuple[Any, ...]:
-        """The constraints on its decisions besides the budget."""
-        return ()
-
-    @property
-    def arms(self) -> tuple[str, ...] | None:
-        """The names of the arms that its constraints use."""
-        return None
-
-    @property
-    def effort(self) -> int | None:
-        """Limit on the steps of the search for the best set under its constraints; None without constraints."""
-        return None
+    def setting(self) -> Setting:
+        """The policy without the constraints that may be around it, and these."""
+        return Setting(self)
 
 
 def round_of(rounds: Feedback, row: int) -> Feedback:

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from spillover.core.compiled import INNER, compiled_part, entry
+from spillover.core.compiled import compiled_part, entry
 from spillover.core.record import Fields, Row, row_opener
-from spillover.kernels.arrivals import delay_of, post
+from spillover.kernels.arrivals import delay_of, post_arms, post_part
+from spillover.kernels.inner import INNER
 from spillover.kernels.outcomes import fill_outcome
 from spillover.kernels.world import FINE, fault_of, is_fine
 
@@ -45,7 +46,7 @@ class Lesson(NamedTuple):
     """The outcome of a round that was played.
 
     >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
-    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2))).y
+    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2)), arrival=np.zeros(0, int)).y
     array([0.5, 0.1])
     """
 
@@ -54,6 +55,7 @@ class Lesson(NamedTuple):
     y: Any  # (n,): outcomes of all arms
     round: Any  # in which it was played
     memo: Any  # (m, n): what `remember` noted down when it was decided
+    arrival: Any  # (n,): the round in which each arm reports, `NEVER` if not at all; (0,): all of them together
 
 
 class Functions(NamedTuple):
@@ -130,9 +132,11 @@ class Rings(NamedTuple):
     last: Any
     following: Any
     memo: Any
+    arrival: Any
     delays: Any
     slowest: Any
     silent: Any
+    by_arm: Any
     fault: Any  # (learners,): the first thing wrong with an outcome
 
 
@@ -152,10 +156,12 @@ def drivers(
     state: Fields,
     scene: Fields | None = None,
     rings: Fields | None = None,
+    in_parts: bool = False,
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any.
+    allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any;
+    in_parts: whether their arms may report at different times.
     """
     check_arguments(functions)
     made = [
@@ -164,20 +170,27 @@ def drivers(
     ]
     openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
-    return written_once(made, *openers, entry, apart, scene, rings)
+    return written_once(made, *openers, entry, apart, scene, rings, in_parts)
 
 
 @lru_cache(maxsize=256)
 def plain_drivers(functions: Functions) -> Drivers:
     """Make the drivers of functions that Python runs."""
     check_arguments(functions)
-    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, None, None)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is)
 
 
 def written_once(
-    parts: list[Any], open_own: Any, open_state: Any, made: Any, one_by_one: Any, scene: Any, rings: Any
+    functions: list[Any],
+    open_own: Any,
+    open_state: Any,
+    made: Any,
+    one_by_one: Any,
+    scene: Any = None,
+    rings: Any = None,
+    in_parts: bool = False,
 ) -> Drivers:
-    decide, learn, play, solve, remember, index, prepare, show = parts
+    decide, learn, play, solve, remember, index, prepare, show = functions
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
@@ -195,15 +208,18 @@ def written_once(
             s.rounds += 1
             play(open_own(hyper, k), s, x[k])
 
-    def learn_each(hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, solving):
-        """Learn the outcomes that have arrived; solving: and derive what decisions need."""
+    def learn_each(
+        hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, arrival, solving
+    ):  # fmt: skip
+        """Learn the outcomes that have `arrived`, which is unset then; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
                 turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
-                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k]), turn)
+                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k], arrival[k]), turn)
                 if solving:
                     solve(p, s, turn)
+                arrived[k] = False
 
     def solve_each(hyper, states, keys, call, rounds, purpose, lines, best):
         """Derive what decisions need."""
@@ -220,13 +236,13 @@ def written_once(
     def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
-        room = prepare(p, s)
+        room, together = prepare(p, s), np.empty(0, np.int64)
         for r in range(x.shape[0]):
             s.rounds += 1
             play(p, s, x[r])
             if arrived[r]:
                 turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo), turn)
+                learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo, together), turn)
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
     if scene is None:
@@ -236,7 +252,9 @@ def written_once(
     @one_by_one
     def play_learner(p, s, w, f, key, horizon, recorded, snapshots, lines, best, room):
         first, last, following, xs, zs, ys, memos = f.first, f.last, f.following, f.x, f.z, f.y, f.memo
-        delays, slowest, silent, mask = f.delays, f.slowest, f.silent, f.first.shape[0] - 1
+        delays, slowest, silent, by_arm = f.delays, f.slowest, f.silent, f.by_arm
+        arrivals, mask = f.arrival, first.shape[0] - 1
+        parts = following.shape[1] if in_parts else 1
         law, concentration, columns = w.law, w.concentration, w.columns
         rewards, noise, baseline = w.rewards, w.noise, w.baseline
         for r in range(delays.shape[0]):
@@ -253,18 +271,25 @@ def written_once(
             s.rounds = t
             play(p, s, x)
             fill_outcome(r, t, key, law, concentration, columns, rewards, noise, baseline, x, z, y)
-            post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
-            played = first[slot]
+            if in_parts and arrivals.shape[1] > 0:
+                post_arms(
+                    t, x, z, delays[r], slowest[r], silent[r], by_arm[r], horizon, first, last, following, arrivals
+                )  # fmt: skip
+            else:
+                late = delay_of(x, z, delays[r], slowest[r], silent[r])
+                post_part(t, 0, late, horizon, first, last, following, parts)
+            part = first[slot]
             first[slot] = 0
-            while played != 0:
+            while part != 0:
+                played = part // parts
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
                 if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
                     return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x, z, y, played, memos[home]), turn)
+                learn(p, s, Lesson(x, z, y, played, memos[home], arrivals[home]), turn)
                 solve(p, s, turn)
-                played = following[home]
+                part = following[home, part % parts]
             if recorded[r] >= 0:
                 show(p, s, snapshots[recorded[r]])
         return FINE

@@ -1,86 +1,77 @@
-"""One live learner of a compiled policy: the arrays of its state in one block of memory."""
+"""One live learner of a compiled policy."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spillover import validate
+from spillover.core.compiled import entry
 from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING
 from spillover.core.use import Use
-from spillover.kernels.world import FINE
-from spillover.rng import Purpose, Rng
-from spillover.state import map_leaves
-from spillover.types import ARRIVED, Array, BoolArray, Choice, Feedback, State
+from spillover.kernels.world import is_plain
+from spillover.rng import Rng
+from spillover.state import copy_state, leaves
+from spillover.types import Array, BoolArray, Choice, State
 
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
-WORD = 8  # arrays begin at multiples of so many bytes
+
+is_fine_outcome = entry(is_plain.py_func)
 
 
 class LiveCore:
-    """A policy and the state of one learner, as `journal.Running`; the block is copied before every change."""
+    """A policy and the state of one learner, which compiled code rewrites; see `running.Running`."""
 
     def __init__(self, policy: "CorePolicy", state: State) -> None:
         self.policy = policy
-        sizes: list[int] = []
-        map_leaves(lambda leaf: sizes.append(-(-np.asarray(leaf).nbytes // WORD) * WORD), state)
-        self.block = np.zeros(sum(sizes), np.uint8)
-        starts = iter(np.cumsum([0, *sizes]).tolist())
-        self.state = map_leaves(lambda leaf: self.moved(np.asarray(leaf), next(starts)), state)
+        self.state = copy_state(state)
         self.use = use = Use(policy, self.state)
         self.room = use.own_room()  # as learners that one thread makes may be used by several
         self.given = use.own, use.state
         self.round = np.zeros(1, np.uint64)
         self.memo = np.zeros((1, policy.memos, use.n))
-        self.whole = np.ones(1, np.bool_)
-
-    def moved(self, leaf: Any, start: int) -> Any:
-        """A copy of an array in the block."""
-        own = np.ndarray(leaf.shape, leaf.dtype, self.block, start)
-        own[...] = leaf
-        return own
+        self.played, self.unlearned = np.zeros(1, np.int64), np.zeros(1, np.bool_)
+        self.together = np.zeros((1, 0), np.int64)  # all arms report in one round
+        self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
-        x, memo = np.empty((1, self.use.n), np.bool_), np.zeros_like(self.memo)
+        x, memo = np.empty((1, self.use.n), np.bool_), self.memo.copy() if self.policy.memos else self.memo
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)
         return self.policy.choice_with(x[0], memo[0])
 
-    def played(self, x: BoolArray) -> None:
-        self.use.drivers.play(*self.given, x.reshape(1, -1))
+    def playing(self, x: BoolArray, round: int) -> Callable[[], None]:
+        own = x[None]
 
-    def observe(self, context: Array) -> None:
-        """It ignores the context."""
+        def write() -> None:
+            if self.state.rounds < round:
+                self.use.drivers.play(*self.given, own)
 
-    def learn(self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int) -> bool:
-        if validate.faults_of(choice.x, z, y, reward_range, ARRIVED, np.array(played - round), played) != FINE:
-            return False
-        self.round[0] = round
-        noted = self.policy.memo_with(choice, choice.x)
+        return write
+
+    def learning(
+        self, choice: Choice, z: Array, y: Array, reward_range: Array, played: int, rng: Rng, round: int
+    ) -> Callable[[], None] | None:
+        x = choice.x
+        if not is_fine_outcome(x, z, y, *self.range):
+            return None
+        noted = self.policy.memo_with(choice, x)
         memo = self.memo if noted is None else noted[None]
-        self.use.drivers.learn(
+        self.round[0] = self.played[0] = round
+        self.unlearned[0] = True  # until compiled code has learned it
+        given = (
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(choice.x[None], z[None], y[None], np.array([round]), self.whole, memo, True),
+            *(x[None], z[None], y[None], self.played, self.unlearned, memo, self.together, True),
         )
-        return True
+        return lambda: self.use.drivers.learn(*given)
 
-    def update(self, feedback: Feedback, rng: Rng, round: int) -> None:
-        self.policy.update(self.state, feedback, rng.at(Purpose.LEARNING, round))
+    def becoming(self, state: State) -> Callable[[], None]:
+        pairs = list(zip(leaves(self.state).values(), leaves(state).values(), strict=True))
 
-    def mark(self) -> Any:
-        """The present, for `back_to`."""
-        return self.block.copy()
+        def write() -> None:
+            for own, new in pairs:
+                own[...] = new
 
-    def mark_play(self) -> Any:
-        """The present, for `back_to` after a play."""
-        return self.mark()
-
-    def back_to(self, mark: Any) -> None:
-        """Undo all changes since a mark; it can be repeated if it is interrupted itself."""
-        self.block[:] = mark
-
-    def branch(self) -> "LiveCore":
-        """The same learner, which goes on by itself."""
-        return LiveCore(self.policy, self.state)
+        return write

@@ -1,11 +1,8 @@
 """The base of policies that are written for one learner."""
 
-import math
 from abc import abstractmethod
-from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,16 +10,14 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.core.driver import Functions, Lesson, Rings, Scene, Turn, drivers
-from spillover.core.live import LiveCore
-from spillover.core.record import fields_of, table_of
-from spillover.core.use import Use, in_one_piece
+from spillover.core.driver import ARGUMENTS, Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.own import is_number, spread
+from spillover.core.record import fields_of, record_class, table_of
+from spillover.core.use import in_one_piece, use_of
+from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
-from spillover.state import copy_state, leaves
-from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State, Stretch
-
-KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64}  # of hyperparameters; others are float64
-MOST_BYTES = 1 << 18  # of a live learner that is copied before each change
+from spillover.state import copy_state
+from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
 
 
 class CorePolicy(Policy):
@@ -45,8 +40,12 @@ class CorePolicy(Policy):
     compiled: ClassVar[bool] = False
     allocates: ClassVar[bool] = True  # whether compiled functions make arrays; a fifth faster if they do not
     constants: ClassVar[Mapping[str, int]] = {}  # further attributes that the functions use: name -> axes, 0: a number
+    parts: ClassVar[tuple[str, ...]] = ()  # attributes, such as a graph learner, whose functions the functions use
+    index_lines: ClassVar[int] = 0  # of n numbers that `index` fills in, (lines, n); 0: one, (n,)
     unchanged_by_play: ClassVar[tuple[str, ...]] = ()  # fields of the state that `note_play` leaves as they are
-    memos: ClassVar[int] = 0  # lines of n numbers that `remember` notes down
+    helpers: ClassVar[tuple[str, ...]] = ()  # further functions that the functions use
+    lines: ClassVar[int] = 4  # of n numbers, in `turn.lines`
+    memos: Any = 0  # lines of n numbers that `remember` notes down
 
     def start(self, problem: Problem, rng: Rng) -> State:
         """The state of one learner before the first round; a policy may write `init` instead, for a whole batch."""
@@ -85,7 +84,7 @@ class CorePolicy(Policy):
         return stacked(made, batch)
 
     def select(self, state: State, rng: Rng) -> Choice:
-        use = Use(self, state)
+        use = use_of(self, state)
         x = np.empty((use.count, use.n), np.bool_)
         memo = np.zeros((use.count, self.memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
@@ -102,8 +101,9 @@ class CorePolicy(Policy):
 
     def played(self, state: State, x: BoolArray) -> State:
         # only `update` may rewrite the state that it is given
-        state = copy_state(state)._replace(**{name: getattr(state, name) for name in self.unchanged_by_play})
-        use = Use(self, state)
+        moved = [name for name in state._fields if name not in self.unchanged_by_play]
+        state = state._replace(**{name: copied(getattr(state, name)) for name in moved})
+        use = use_of(self, state)
         given = validate.decision("x", x, (*use.batch, use.n))
         use.run("play", use.flat(given, (use.n,)))
         return state
@@ -112,60 +112,72 @@ class CorePolicy(Policy):
         return self.solve(self.learn(state, feedback, rng))
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        use = Use(self, state)
+        use = use_of(self, state)
         shape = (*use.batch, use.n)
         given = Feedback(*feedback)  # checked again, whoever says that it was
-        feedback = validate.feedback(given, shape, state.reward_range, state.rounds, rewards=self.needs_rewards)
+        checks = shape, state.reward_range, state.rounds
+        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
+            feedback = validate.partial_feedback(given, *checks)
+            arrival = use.flat(arrival_of(feedback, state.rounds), (use.n,))
+        else:
+            feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
+            arrival = np.zeros((use.count, 0), np.int64)
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived = use.flat(feedback.arrived, ())
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, False)
+        arrived = np.array(use.flat(feedback.arrived, ()))
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, False)
         return state
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
-            use = Use(self, state)
+            use = use_of(self, state)
             use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        other = rounds.context is not None or rounds.dose is not None or self.memos or not unchanged(self, LEARNING)
-        if state.rounds.ndim or other:
-            return super().catch_up(state, rounds, first, rng)
-        return self.learn_history(state, rounds, rng)
+        if self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
+        return super().catch_up(state, rounds, first, rng)
+
+    def takes_history(self, state: State, rounds: Feedback) -> bool:
+        """Whether rounds of a history can be learned in one call: those of one learner, whole and without context."""
+        own_memo = self.memos > 0 and not self.reuses_memo
+        others = rounds.context, rounds.dose, rounds.fresh, rounds.complete
+        return not (state.rounds.ndim or own_memo or any(part is not None for part in others)) and is_whole(rounds)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
-        use = Use(self, state)
+        use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
         rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        use.run("take_history", key[0], *room, x, z, y, arrived, np.zeros((0, use.n)))
+        use.run("take_history", key[0], *room, x, z, y, arrived, use.memos(rounds.memo)[0])
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:
-        """The index of each arm, (*batch, n)."""
+        """The index of each arm, (*batch, n); with `index_lines`, (*batch, lines, n)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
-        use = Use(self, state)
-        found = np.zeros((use.count, use.n))
+        use = use_of(self, state)
+        shape = (self.index_lines, use.n) if self.index_lines else (use.n,)
+        found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
-        return found.reshape(*use.batch, use.n)
+        return found.reshape(*use.batch, *shape)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
         if not self.runs_compiled:
             return None
-        return CompiledRounds(self.play_stretch, self.memos, draws_rewards=True)
+        return CompiledRounds(self.play_stretch, self.memos, plays_parts=self.accepts_missing)
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
         """Play the rounds of a stretch; None if an outcome is not valid."""
-        use = Use(self, state)
+        use = use_of(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms)
+        made = drivers(self.functions, self.allocates, *forms, self.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -173,14 +185,15 @@ class CorePolicy(Policy):
         made.play_rounds(use.own, use.state, *tables, keys, horizon, stretch.recorded, snapshots, *room)
         return None if rings.fault.any() else state
 
-    def compact(self, state: State) -> LiveCore | None:
-        small = sum(leaf.nbytes for leaf in leaves(state).values()) <= MOST_BYTES
-        return LiveCore(self, state) if self.runs_compiled and small else None
-
     @property
     def runs_compiled(self) -> bool:
         """Whether whole rounds are compiled: not if a subclass has its own form of the functions with a batch axis."""
         return self.compiled and unchanged(self, AS_COMPILED)
+
+    @property
+    def runs_alone(self) -> bool:
+        """Whether a live learner needs nothing but the functions of one learner."""
+        return self.runs_compiled
 
     @property
     def functions(self) -> Functions:
@@ -189,12 +202,22 @@ class CorePolicy(Policy):
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
         return Functions(*given, kind.prepare, kind.show)
 
+    def reached(self) -> tuple[Any, ...]:
+        """All functions that the drivers call, as they are now."""
+        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
+        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
+
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         numbers = [name for name, value in given.items() if is_number(value) or name in self.grids]
         axes = dict.fromkeys(numbers, 0) | dict(self.constants)
-        return own_type(tuple(axes))(*(spread(getattr(self, name), batch, each) for name, each in axes.items()))
+        functions = dict(zip(ARGUMENTS, self.functions, strict=True))
+        functions |= {name: getattr(type(self), name) for name in self.helpers}
+        methods = tuple((name, each, self.allocates) for name, each in functions.items() if each is not None)
+        own = record_class((*axes, *self.parts), methods)
+        learners = (getattr(self, name).own_numbers(batch) for name in self.parts)
+        return own(*(spread(getattr(self, name), batch, each) for name, each in axes.items()), *learners)
 
     def check_numbers(self, batch: Batch) -> None:
         """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
@@ -209,26 +232,29 @@ AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
 
 
-@lru_cache
-def own_type(names: tuple[str, ...]) -> Any:
-    return namedtuple("Own", names)
+def copied(part: Any) -> Any:
+    return copy_state(part) if isinstance(part, tuple) else np.array(part)
 
 
-def is_number(value: Any) -> bool:
-    """Whether a field is a number; whether it may be a grid of them, `grids` says."""
-    return isinstance(value, bool | int | float | np.number | np.bool_)
+def is_whole(feedback: Feedback) -> bool:
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
+    try:
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
+                return True
+        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+    except (TypeError, ValueError):
+        return True
+    return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def spread(value: Any, batch: Batch, axes: int) -> Any:
-    """A number or an array of so many axes, or a grid of them, with one axis for the learners; it is read-only."""
-    given: Any = np.asarray(value)
-    given = np.ascontiguousarray(given, KINDS.get(given.dtype.kind, np.float64)).reshape(given.shape)
-    inside = given.shape[given.ndim - axes :]
-    if given.ndim == axes:  # the same for all
-        return np.broadcast_to(given, (math.prod(batch), *inside))
-    whole: Any = np.ascontiguousarray(np.broadcast_to(given, (*batch, *inside))).reshape(-1, *inside)
-    whole.flags.writeable = False
-    return whole
+def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, or never."""
+    known: BoolArray = ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
+    fresh = known & (True if feedback.fresh is None else feedback.fresh)
+    closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
+    rest = np.where(np.asarray(closed)[..., None], NEVER, NEVER - 1)
+    return np.where(fresh, now[..., None], np.where(known, 0, rest))
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:
@@ -281,7 +307,7 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following[..., 0], flight.memo)
-    delays = (np.ascontiguousarray(part) for part in late.of_rounds)
+    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following, flight.memo, flight.arrival)
+    delays = (np.ascontiguousarray(part) for part in late)
     flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])

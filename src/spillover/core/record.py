@@ -8,6 +8,8 @@ arrays is passed as one argument, and code is compiled once for all numbers of a
 
 import hashlib
 import math
+from collections import namedtuple
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +30,9 @@ from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import from_dtype
 from numpy.typing import NDArray
 
+from spillover.core.compiled import compiled_part
+from spillover.kernels.cache import fingerprint
+
 WORD = ir.IntType(64)
 
 
@@ -44,10 +49,11 @@ class Leaf(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """The fields of a record by name, in order."""
+    """The fields of a record by name, in order, and the functions that take it first: `self.index(s, turn, found)`."""
 
     names: tuple[str, ...]
     parts: tuple[Any, ...]  # each a Leaf, or Fields
+    methods: tuple[tuple[str, Any, bool], ...] = ()  # name, function, whether it makes arrays
 
     @property
     def words(self) -> int:
@@ -60,7 +66,14 @@ def fields_of(arrays: Any, batch: int) -> Fields:
         fields_of(part, batch) if isinstance(part, tuple) else Leaf(part.dtype.str, part.ndim - batch)
         for part in arrays
     ]
-    return Fields(tuple(arrays._fields), tuple(parts))
+    return Fields(tuple(arrays._fields), tuple(parts), getattr(arrays, "methods", ()))
+
+
+@lru_cache(maxsize=1024)
+def record_class(names: tuple[str, ...], methods: tuple[tuple[str, Any, bool], ...] = ()) -> Any:
+    """A NamedTuple of arrays with such fields, whose rows have these functions as methods."""
+    made = namedtuple("Own", names)  # type: ignore[misc]
+    return type("Own", (made,), {"__slots__": (), "methods": methods})
 
 
 def table_of(arrays: Any, batch: int) -> NDArray[np.int64]:
@@ -108,6 +121,9 @@ class Row:
         try:
             found = getattr(self._arrays, name)
         except AttributeError:
+            for own, function, _ in getattr(self._arrays, "methods", ()):
+                if own == name:
+                    return partial(function, self)
             seen = ", ".join(self._arrays._fields)
             raise AttributeError(f"{name}: must be one of what a function of one learner sees here: {seen}") from None
         return Row(found, self._row) if isinstance(found, tuple) else found[self._row]
@@ -128,8 +144,7 @@ class RecordType(types.Type):  # type: ignore[misc]
     def __init__(self, fields: Fields, first: int = 0, *, fixed: bool = False) -> None:
         self.fields, self.first, self.fixed = fields, first, fixed
         # the name is what tells types apart, and is shown in messages of Numba
-        mark = hashlib.sha256(repr((fields, first, fixed)).encode()).hexdigest()[:8]
-        super().__init__(f"fields {', '.join(fields.names)} (#{mark})")
+        super().__init__(f"fields {', '.join(fields.names)} (#{mark_of(fields, first, fixed)})")
 
     def place(self, name: str) -> int:
         """The position of a field's first word in the table."""
@@ -139,7 +154,8 @@ class RecordType(types.Type):  # type: ignore[misc]
     def type_of(self, name: str) -> Any:
         """The type of a field: a record, an array or a number; None if there is no such field."""
         if name not in self.fields.names:
-            return None
+            found = [Method(self, own, part) for own, *part in self.fields.methods if own == name]
+            return found[0] if found else None
         part = self.fields.parts[self.fields.names.index(name)]
         if isinstance(part, Fields):
             return RecordType(part, self.place(name), fixed=self.fixed)
@@ -147,6 +163,46 @@ class RecordType(types.Type):  # type: ignore[misc]
         return types.Array(kind, part.axes, "C", readonly=self.fixed) if part.axes else kind
 
 
+@lru_cache(maxsize=1024)
+def mark_of(fields: Fields, first: int, fixed: bool) -> str:
+    """A short hash of a record, the same in every process."""
+    held = hashlib.sha256(repr((first, fixed)).encode())
+    add_to_mark(held, fields)
+    return held.hexdigest()[:8]
+
+
+def add_to_mark(held: Any, fields: Fields) -> None:
+    held.update(repr(fields.names).encode())
+    for part in fields.parts:
+        if isinstance(part, Fields):
+            add_to_mark(held, part)
+        else:
+            held.update(repr(part).encode())
+    for name, function, allocates in fields.methods:
+        held.update(f"{name} {allocates} {fingerprint(function)}".encode())
+
+
+class Method(types.Callable, types.Opaque):  # type: ignore[misc]
+    """A function that takes a record first, as an attribute of the record."""
+
+    def __init__(self, record: RecordType, name: str, part: Any) -> None:
+        function, allocates = part
+        self.record, self.dispatcher = record, compiled_part(name, function, allocates=allocates)
+        super().__init__(f"{name} of {record.name}")
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        template, _, given, named = self.dispatcher.get_call_template((self.record, *args), kws)
+        found = template(context).apply(given, named)
+        return found.replace(recvr=found.args[0], args=found.args[1:], pysig=None)
+
+    def get_call_signatures(self) -> Any:
+        return [], True
+
+    def get_impl_key(self, sig: Any) -> Any:
+        return self.dispatcher.get_overload(sig.args)
+
+
+@register_model(Method)
 @register_model(RecordType)
 class RecordModel(models.StructModel):  # type: ignore[misc]
     """Where the table is, and the number of the row."""
@@ -185,7 +241,7 @@ def start_of(context: Any, builder: Any, kind: RecordType, value: Any, name: str
 def read_field(context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
     """s.name"""
     found = kind.type_of(name)
-    if isinstance(found, RecordType):  # the same table and row
+    if isinstance(found, RecordType | Method):  # the same table and row
         return value
     number = found.dtype if isinstance(found, types.Array) else found
     stored = context.get_data_type(number)

@@ -1,5 +1,6 @@
 """A policy and the state of some learners, as the drivers take them."""
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from spillover.validate import shown
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
-LINES = 4  # of n numbers, to work in
+LAST = threading.local()
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -60,14 +61,23 @@ def in_one_piece(values: Any) -> Any:
     return given if given.flags.carray else given.copy()
 
 
+def use_of(policy: "CorePolicy", state: State) -> "Use":
+    """The `Use` of a policy and a state: that of the last call of this thread, if they are the same."""
+    last = getattr(LAST, "use", None)
+    if last is None or last.given is not state or last.policy is not policy or last.reached != policy.reached():
+        last = LAST.use = Use(policy, state)
+    return last
+
+
 class Use:
     """A policy and the state of some learners, as the drivers take them."""
 
     def __init__(self, policy: "CorePolicy", state: State) -> None:
         check_state(type(policy).__name__, state)
+        self.policy, self.given, self.reached = policy, state, policy.reached()
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
-        own = policy.own_numbers(self.batch)
+        self.lines, own = policy.lines, policy.own_numbers(self.batch)
         self.plain = not policy.compiled
         if self.plain:
             self.drivers: Drivers = plain_drivers(policy.functions)
@@ -94,11 +104,11 @@ class Use:
 
     def own_room(self) -> tuple[Any, Any]:
         """Room to work in that nobody else has."""
-        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
+        return np.empty((self.lines, self.n)), np.empty(SMALL_BUDGET)
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in, the same for all calls of a thread."""
-        return SCRATCH.array("lines", (LINES, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
+        return SCRATCH.array(f"{self.lines} lines", (self.lines, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])

@@ -117,7 +117,7 @@ class ConstrainedWorld:
         return self.world.expected(t, x)
 
     def matches(self, t: int, x: BoolArray) -> IntArray:
-        """How many of the chosen arms are in the best set; all of them if the decision is equally good."""
+        """Count the chosen arms in the best set; all of them if the decision is equally good."""
         best = self.best(t)
         reached = self.expected(t, x) >= self.expected(t, best) * (1 - 1e-12)
         shared, size = (x & best).sum(axis=-1), np.broadcast_to(best.sum(axis=-1), x.shape[:-1])

@@ -200,7 +200,7 @@ class FixedSEM:
         return values
 
     def coefficients(self, name: str) -> Array | None:
-        """What the context columns do to each arm, (n, k), in the user's order."""
+        """The effects of the context columns on each arm, (n, k), in the user's order."""
         given = getattr(self, name)
         if given is None:
             return None

@@ -112,7 +112,7 @@ class SyntheticSEM:
         return SEMWorld(graphs=np.stack(graphs, axis=-3), **self.draw_rest(rng, batch))
 
     def draw_rest(self, rng: Rng, batch: Batch) -> dict[str, Any]:
-        """What a world has besides its graphs."""
+        """Draw all of a world but its graphs."""
         low, high = self.gain_range
         return dict(
             gain=low + (high - low) * np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms)),

@@ -91,7 +91,7 @@ class SEMWorld:
 
     @cached_property
     def problem(self) -> Problem:
-        """What a policy knows: neither graph nor means; the range of y covers all feasible decisions."""
+        """The problem, as a policy knows it, without graph and means; the range of y covers all feasible decisions."""
         columns = np.sort(self.total, axis=-1) * self.largest_reward
         largest = columns[..., -self.budget :].sum(axis=-1)
         least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1)  # where spill-over hurts
@@ -116,7 +116,7 @@ class SEMWorld:
         return np.array((1, *self.changes, self.horizon + 1))
 
     def period(self, t: Any) -> Any:
-        """Which stationary period round t (from 1) is in."""
+        """The stationary period of round t (from 1)."""
         return self.ends[1:-1].searchsorted(t, side="right")
 
     def graph_period(self, t: Any) -> Any:
@@ -266,7 +266,7 @@ class SEMWorld:
         return np.where(means <= 0, 0.0, np.where(means >= 1, 1.0, draws))
 
     def exogenous(self, t: Any, k: int, rng: Rng) -> Course:
-        """What round t, with the graph of period k, brings whatever is chosen; or many rounds t with that graph."""
+        """The outcomes of round t, graph of period k, that no decision changes; or of many rounds t with that graph."""
         around, rewards, hidden = self.surroundings, self.rewards(t, rng), np.asarray(0.0)
         if around is not None and around.confounds:
             hidden = around.hidden_cause(t, rng)
@@ -300,7 +300,7 @@ class SEMWorld:
         return observed(Outcome(z, y, self.context(t)), self.observes)
 
     def course(self, first: int, last: int, rng: Rng) -> Course | None:
-        """What rounds bring, whatever is chosen; None if a subclass has its own `play`, so that nobody can tell.
+        """Draw what rounds bring, whatever is chosen; None if a subclass has its own `play`, so that nobody can tell.
 
         A subclass whose own methods take arrays of rounds, too, can say `course = SEMWorld.course_at_once`; likewise
         for `score_rounds` and `best_of_rounds`.
@@ -341,7 +341,7 @@ SCORED = methods_of(SEMWorld, (*DRAWS, *SCORES))
 
 
 def matches_with(optimum: Optimum, x: BoolArray) -> IntArray:
-    """How many of the chosen arms belong to an optimal decision; if there are several, to the closest one."""
+    """Count the chosen arms that belong to an optimal decision; if there are several, to the closest one."""
     return np.asarray(kernels.matches_of(optimum.scores, optimum.best, optimum.lowest, x))
 
 
@@ -352,7 +352,7 @@ def for_all_rounds(optimum: Optimum) -> Optimum:
 
 
 def observed(outcome: Outcome, observes: str) -> Outcome:
-    """What is seen of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
+    """The observed part of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
     if observes == "both":
         return outcome
     y = outcome.y

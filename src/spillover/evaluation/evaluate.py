@@ -36,7 +36,7 @@ LOGGED, FIXED, BOUND = "as it was", "best fixed set", "upper bound"
 
 
 class Candidate(NamedTuple):
-    """Whose payoff is asked for: a policy, or the same arms in every round."""
+    """A candidate to evaluate: a policy, or the same arms in every round."""
 
     name: str
     policy: Any = None
@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of a history: whose payoff, and how it is found."""
+    """The settings of an evaluation."""
 
     budget: int | None = None
     candidates: tuple[Candidate, ...] = ()
@@ -165,7 +165,7 @@ def candidates_of(history: History, facts: Facts, asked: Asked, log: Log) -> lis
 
 
 def answered(one: Candidate, worlds: Worlds, logged: Counterfactual, asked: Asked, delay: int, sign: float) -> Answer:
-    """What a candidate would have earned; by propensities too, if they are known."""
+    """Estimate what a candidate would have earned; by propensities too, if they are known."""
     answer = answer_of(one.name, played(one, worlds, delay, asked.seed), logged, worlds.log, sign)
     if asked.propensity is None:
         return answer
@@ -173,13 +173,13 @@ def answered(one: Candidate, worlds: Worlds, logged: Counterfactual, asked: Aske
 
 
 def usual_size(history: History) -> int | None:
-    """How many arms were chosen, if that was the same number in every round."""
+    """Count the chosen arms, if that was the same number in every round."""
     sizes = np.unique(history.x.sum(axis=1))
     return int(sizes[0]) if len(sizes) == 1 and sizes[0] else None
 
 
 def pending_at_end(history: History) -> int:
-    """How many of the last rounds have no outcomes yet: so late they are."""
+    """Count the last rounds without outcomes: the delay of the log."""
     known = np.flatnonzero(history.arrived)
     return len(history.arrived) - 1 - int(known[-1]) if len(known) else 0
 
@@ -208,7 +208,7 @@ def every_round(arms: BoolArray, log: Log) -> Array:
 
 
 def played(candidate: Candidate, worlds: Worlds, delay: int, seed: int) -> Counterfactual:
-    """What a candidate would have earned."""
+    """Play a candidate in the worlds that the log leaves possible."""
     if candidate.arms is not None:
         return of_decisions(worlds, every_round(candidate.arms, worlds.log))
     return of_policy(worlds, candidate.policy, delay, seed)
@@ -235,7 +235,7 @@ def with_weights(
 
 
 def notes_of(log: Log, delay: int, budget: int, facts: Facts) -> list[str]:
-    """What the table can tell, and what was assumed."""
+    """Say what the table can tell, and what was assumed."""
     said = facts.assessment.decisive(sees_rewards=facts.sees_rewards)
     found = [finding.sentence.rstrip(".") for finding in said if not finding.warning]
     if log.left_out:
@@ -249,7 +249,7 @@ def notes_of(log: Log, delay: int, budget: int, facts: Facts) -> list[str]:
 
 
 def warnings_of(facts: Facts, answers: Sequence[Answer]) -> list[str]:
-    """What makes the answers doubtful."""
+    """List what makes the answers doubtful."""
     said = facts.assessment.decisive(sees_rewards=facts.sees_rewards)
     found = [finding.sentence for finding in said if finding.warning]
     if bool(facts.assessment.moved.any()):

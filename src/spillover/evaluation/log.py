@@ -40,12 +40,12 @@ class Log:
 
     @property
     def payoff(self) -> Array:
-        """What each round brought."""
+        """The payoff of each round."""
         return np.asarray(self.y.sum(axis=1))
 
     @property
     def possible_gain(self) -> tuple[float, float]:
-        """What other decisions can have brought more than these, in all rounds together; at least 0 to 0."""
+        """The interval of what other decisions can have brought beyond these, in all rounds; at least 0 to 0."""
         low, high = (len(self.x) * end - float(self.payoff.sum()) for end in self.possible)
         return min(low, 0.0), max(high, 0.0)
 
@@ -128,13 +128,13 @@ class Estimate(NamedTuple):
     high: float
 
     def times(self, count: float) -> "Estimate":
-        """The same for so many rounds; a negative number turns it round."""
+        """The same for another number of rounds; a negative one turns the interval round."""
         ends = sorted((self.low * count, self.high * count))
         return Estimate(self.value * count, ends[0], ends[1])
 
 
 class Weighed(NamedTuple):
-    """What the rounds of a log say about another policy, by weights.
+    """A log reweighed for another policy.
 
     >>> weighed([1.0, 0.0, 2.0, 1.0], [0.5, 0.5, 0.25, 0.25], [1, 0, 1, 0]).enough
     False
@@ -204,7 +204,7 @@ def self_normalised(weight: Array, reward: Array) -> Estimate:
 
 
 def doubly_robust(weight: Array, reward: Array, model: Array, predicted: Any) -> Estimate:
-    """What the model expects of the policy, plus the weighted average of what it got wrong in the log."""
+    """The doubly robust estimate: the model's, plus the weighted average of its errors in the log."""
     return average(model + weight * (reward - finite("predicted", predicted)))
 
 
@@ -235,7 +235,7 @@ def propensities_of(table: Any, history: History, column: str, **reading: Any) -
 
 
 def decisions_on(policy: AnyPolicy, log: Log, delay: int, seed: int) -> BoolArray:
-    """What a policy would have chosen in each round, had it learned from the log until then, (rounds, arms)."""
+    """The decisions of a policy that learns from the log as it goes, (rounds, arms)."""
     y = log.y
     if y.shape[1] < len(log.arms):
         y = np.concatenate([y, np.zeros((len(y), len(log.arms) - y.shape[1]))], axis=1)

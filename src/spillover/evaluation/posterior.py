@@ -12,14 +12,14 @@ JITTER = 1e-10  # of the prior variance, so that covariances can be factored
 
 
 class Evidence(NamedTuple):
-    """What each stretch says about the quantities u: its log likelihood is vector'u - u' matrix u / 2."""
+    """The likelihood of each stretch given the quantities u: its log likelihood is vector'u - u' matrix u / 2."""
 
     matrix: Array  # (*batch, stretches, n, n)
     vector: Array  # (*batch, stretches, n)
 
 
 class Process(NamedTuple):
-    """How the quantities move around 0."""
+    """A process in which quantities revert to 0."""
 
     variance: Array  # (*batch,)
     decay: Array  # (*batch,): the correlation from one stretch to the next
@@ -413,7 +413,7 @@ def spread_out(fixed: Array, draws: int) -> Array:
 
 
 def residuals_of(log: Log, coefficients: Array, factors: Array) -> Array:
-    """What the average of the draws leaves unexplained."""
+    """The residuals of the average of the draws."""
     first = log.fixed.shape[1]
     effects = np.einsum("kij,ktj->ti", coefficients[..., first:], log.amounts * factors[:, log.block, :])
     return np.asarray(log.y - log.fixed @ coefficients[..., :first].mean(axis=0).T - effects / len(coefficients))
@@ -432,7 +432,7 @@ def prior_of_effects(log: Log, spread: Array) -> Prior:
 
 
 def stretch_evidence(log: Log, chains: Chains, correlation: Array) -> Evidence:
-    """What the outcomes of each stretch say about the factors, as deviations from 1."""
+    """The likelihood of each stretch given the factors, as deviations from 1."""
     first = log.fixed.shape[1]
     effects, fixed = chains.coefficients[..., first:], chains.coefficients[..., :first]
     deviation = np.sqrt(chains.variance)
@@ -456,7 +456,7 @@ def possible_processes(log: Log) -> tuple[Process, Array]:
 
 
 def drawn_process(log: Log, chains: Chains, correlation: Array, generator: np.random.Generator) -> Process:
-    """How factors move in each chain, by how probable the log is with the average effects of all chains."""
+    """Draw how factors move in each chain, by the likelihood with the average effects of all chains."""
     average = Chains(*(values.mean(axis=0, keepdims=True) for values in chains))
     possible, prior = possible_processes(log)
     fits = filtered(stretch_evidence(log, average, correlation), possible).likelihood + np.log(prior)

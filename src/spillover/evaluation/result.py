@@ -45,7 +45,7 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answer:
-    """What decisions would have brought in all rounds, in expectation, with 95% intervals; in the sign of the table.
+    """The expected payoff that decisions would have had in all rounds, with 95% intervals; in the sign of the table.
 
     >>> import spillover as sp
     >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
@@ -135,7 +135,7 @@ def course_rounds(count: int) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Evaluation(Shown):
-    """How good past decisions were: `print` it, or see `answers`, `plot`, `to_frame` and `to_dict`.
+    """The evaluation of past decisions: `print` it, or see `answers`, `plot`, `to_frame` and `to_dict`.
 
     >>> import spillover as sp
     >>> table = {"week": range(12), "promo_a": [1, 0, 1, 0] * 3, "promo_b": [0, 1, 0, 1] * 3}
@@ -249,7 +249,7 @@ CELL = 25
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """What was earned, a table, and a sentence for each policy."""
+    """Write what was earned, a table, and a sentence for each policy."""
     rounds = count_of(len(found.log.x), "round")
     source = f"{name_of(found.source)}: " if found.source else ""
     arms = count_of(len(found.log.arms), "arm")
@@ -305,7 +305,7 @@ def verdict_sentence(found: Evaluation, answer: Answer) -> str:
 
 
 def left_sentence(found: Evaluation) -> str:
-    """What was left on the table, at most."""
+    """Say what was left on the table, at most."""
     low, high = found.bound.gain
     if found.bound.verdict == SAME:
         return "Left on the table: nothing, as no decision changes the sum of the outcomes."

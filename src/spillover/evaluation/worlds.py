@@ -37,7 +37,7 @@ class Worlds:
         return np.asarray(self.fixed.sum(axis=1) @ self.log.fixed.T)
 
     def expected(self, amounts: Any) -> Array:
-        """What decisions add to the payoff, (draws, rounds); amounts: (rounds, arms), or (draws, rounds, arms)."""
+        """The expected payoff of decisions, (draws, rounds); amounts: (rounds, arms), or (draws, rounds, arms)."""
         return np.asarray(np.vecdot(self.worth[:, self.log.block, :], amounts))
 
     def __len__(self) -> int:
@@ -144,7 +144,7 @@ class LoggedWorld:
         return Scored(np.asarray(regret), np.asarray((best & x).sum(axis=-1)), np.asarray(best.sum(axis=-1)))
 
     def course(self, first: int, last: int, rng: Rng) -> Course | None:
-        """What rounds first to last bring whatever is chosen."""
+        """Draw what rounds first to last bring whatever is chosen."""
         if self.problem.observes != "both":
             return None
         rounds = np.arange(first, last + 1)
@@ -190,7 +190,7 @@ TAILS = (0.025, 0.975)
 # Noise differs between rounds and means move otherwise than assumed: on the worlds that the model was developed on,
 # intervals of the draws alone contained the truth in 85% to 100% of the cases.
 WIDER = 1.25
-AGAIN = 3  # one world in so many is played twice
+AGAIN = 3  # every third world is played twice
 LEAST_KEPT = 0.2  # of the variance of the draws, whatever is luck
 
 

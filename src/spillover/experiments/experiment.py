@@ -113,7 +113,7 @@ class Experiment:
     seed: int = 0
     replications: int = 100
     block: int = 100  # replications a cell
-    record: int = 50  # measure every so many rounds, and at the end
+    record: int = 50  # measure at multiples of this round, and at the end
     worlds: dict[str, Environment]
     delays: dict[str, Delay]
     policies: dict[str, Entry]

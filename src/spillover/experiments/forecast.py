@@ -58,14 +58,14 @@ class WorldSize(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """What one replication of a policy in a world at a delay takes."""
+    """The rounds and memory of one replication of a policy in a world at a delay."""
 
     rounds: int
     memory: int  # bytes
 
 
 class Size(NamedTuple):
-    """What an experiment or a search takes."""
+    """The size of an experiment or a search."""
 
     cells: int
     rounds: int  # over all cells: each plays its replications at once

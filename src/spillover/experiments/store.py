@@ -144,7 +144,7 @@ class CellStore:
         return False
 
     def holder(self, cell: str) -> str:
-        """Who has claimed a cell, in words."""
+        """Say who has claimed a cell."""
         try:
             return read_regular(self.claims / cell).decode() or UNNAMED
         except (OSError, ValueError):

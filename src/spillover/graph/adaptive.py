@@ -1,91 +1,43 @@
 """The graph learner for an unknown graph: several candidates side by side; the one that predicts best is used."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import methods_of, unchanged
-from spillover.graph.candidates import CandidateGraph
-from spillover.graph.change_detection import (
-    ChangeEvidence,
+from spillover import validate
+from spillover.core.compiled import inner
+from spillover.graph.adaptive_state import (
+    CANDIDATES,
+    K_CLASS,
+    TRUSTING,
+    AdaptiveState,
     empty_change_evidence,
-    learn_tested,
-    learn_tested_rounds,
-    record_alarm,
-    weight_since_change,
-)
-from spillover.graph.contradictions import effects_against_order, own_slopes
-from spillover.graph.doubts import (
-    Doubts,
-    compare_given_x,
     empty_doubts,
-    forget_doubts,
-    note_noise,
-    prefers_k_class,
-    raise_doubts,
+    empty_evidence,
+    pick,
     z_misleads,
 )
+from spillover.graph.candidates import CandidateGraph
+from spillover.graph.contradictions import effects_against_order, own_slopes
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY
-from spillover.graph.evidence import Evidence, best_candidate, empty_evidence, judge_candidates
-from spillover.graph.instrument import InstrumentGraph, InstrumentState, add_information, information_in
-from spillover.graph.k_class import KClassGraph, KClassState, clear_baseline
-from spillover.graph.learner import LEARNING, MANY_ARMS, GraphErrors, GraphLearner
-from spillover.graph.payoff import PayoffGraph, PayoffWeights
-from spillover.graph.regression import summed
+from spillover.graph.instrument import InstrumentGraph, add_information
+from spillover.graph.k_class import ALARM, SUSPICION, KClassGraph, clear_baseline, is_due, test_z
+from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
+from spillover.graph.payoff import PayoffWeights
+from spillover.graph.regression import FLOOR, RIDGE
 from spillover.graph.sparse import SparseGraph
 from spillover.graph.tuned import SelfTunedGraph
+from spillover.kernels.evidence import favourite, judge_pair, judge_weights, use_weights
+from spillover.kernels.regression import test_and_learn
 from spillover.state import copy_state
-from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Within
+from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 
-CANDIDATES = ("sparse", "instrument", "full-history", "none", "k-class")
-K_CLASS = CANDIDATES.index("k-class")
-TRUSTING = CANDIDATES[:K_CLASS]  # they take z for what an arm does by itself
-OLD = 1.1  # times the rounds of a k-class estimate, after which a brief solution makes it again
-COMPARED = 300  # the last rounds of a history, from which predictions given x are compared
-
-
-class AdaptiveState(NamedTuple):
-    """The candidates, the evidence for each, and the evidence of a change.
-
-    >>> import spillover as sp
-    >>> AdaptiveGraph().init(sp.Problem(n_arms=3, budget=1)).weights
-    array([1., 1., 1.])
-    """
-
-    sparse: Any  # a Graph or a TunedGraph
-    instrument: InstrumentState
-    full_history: PayoffGraph  # never restarts
-    evidence: Evidence
-    changes: ChangeEvidence
-    used: Annotated[IntArray, Within(0, len(CANDIDATES) - 1)]  # (*batch,): position in CANDIDATES
-    weights: Finite  # (*batch, n): of the candidate in use
-    k_class: KClassState
-    doubts: Doubts
-
-    @property
-    def adjacency(self) -> Array:
-        learned, empty = self.instrument.adjacency, np.zeros_like(self.instrument.adjacency)
-        full_history, k_class = self.full_history.adjacency, self.k_class.adjacency
-        return pick(self.used, [self.sparse.adjacency, learned, full_history, empty, k_class])
-
-    @property
-    def alarms(self) -> IntArray:
-        """How many changes of the graph were detected, (*batch,)."""
-        return self.changes.alarms
-
-    @property
-    def since(self) -> IntArray:
-        """The round of play whose outcome revealed the last change, 0 before the first; (*batch,)."""
-        return self.changes.since
-
-
-def pick(used: IntArray, choices: list[Array]) -> Array:
-    """For each row of the batch the value of the candidate in use."""
-    axes = choices[0].ndim - used.ndim
-    return np.asarray(np.choose(used[(..., *[None] * axes)], choices))
+QUIET = 1e6  # lower bound on the mean number of arrivals between false alarms
+NOISY = 10.0  # an equation has noise if its residuals exceed the least variance so many times
 
 
 class EvidenceSummary(NamedTuple):
@@ -108,7 +60,7 @@ class EvidenceSummary(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveGraph(GraphLearner):
+class AdaptiveGraph(CoreGraph):
     """The sparse graph, the instrument estimate, full-history weights, no graph, or k-class: whichever predicts best.
 
     A candidate predicts the payoff of a round with the weights it had when the round was played, so an outdated graph
@@ -138,23 +90,14 @@ class AdaptiveGraph(GraphLearner):
     forbidden: Any = None
     signed: bool = False
 
+    allocates = False
+    memos = 3
+    parts = ("sparse", "instrument", "full_history", "k_class")
+    helpers = ("explain_alarm",)
     order_free = False
     deferrable = True
-    judges = True
     fits_baseline = True
     grids = ("sparsity",)
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return (
-            *("k_class", "fit", "tested_regress", "doubts", "structure", "total_effects", "regress", "absorb"),
-            *("spectral_radius", "judge_candidates", "shrunk_weights", "absorb_moments", "best_candidate"),
-            *("trusting_weights", "payoff_of"),
-        )
-
-    @property
-    def fuses_comparison(self) -> bool:
-        return bool(self.sparse.fuses) and unchanged(self, AS_COMPILED)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.
@@ -209,170 +152,98 @@ class AdaptiveGraph(GraphLearner):
             doubts=empty_doubts(problem, batch),
         )
 
-    def remember(self, graph: AdaptiveState) -> Array:
-        """The current weights of each candidate with a graph, (*batch, 3, n); zeros while there is little data.
+    # --- one graph --------------------------------------------------------------------------------------------------
+
+    def prepare(self, g: Any) -> Any:
+        return Room(self.sparse.prepare(g.sparse), self.instrument.prepare(g.instrument), np.empty(g.weights.shape[0]))
+
+    def note(self, g: Any, memo: Any) -> None:
+        """The current weights of each candidate with a graph; zeros while there is little data.
 
         Poor early predictions would count against a candidate for a long time.
         """
-        held = np.stack([graph.sparse.weights, graph.instrument.weights, graph.full_history.weights], axis=-2)
-        ripe = graph.instrument.regression.freedom >= held.shape[-1]
-        return held if ripe.all() else np.where(ripe[..., None, None], held, 0.0)
+        ripe = g.instrument.regression.freedom >= memo.shape[1]
+        for i in range(memo.shape[1]):
+            memo[0, i] = g.sparse.weights[i] if ripe else 0.0
+            memo[1, i] = g.instrument.weights[i] if ripe else 0.0
+            memo[2, i] = g.full_history.weights[i] if ripe else 0.0
 
-    def judge(self, graph: AdaptiveState, z: Array, y: Array, arrived: BoolArray, memo: Any) -> AdaptiveState:
-        """Compare a payoff with the predictions from the candidates' weights when its round was played."""
-        if memo is None:
-            return graph
-        return graph._replace(evidence=judge_candidates(graph.evidence, memo, z, y, arrived))
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        held, doubts, y = g.evidence, g.doubts, lesson.y
+        # the payoff is compared with the predictions from the candidates' weights when its round was played
+        held.observed = judge_weights(
+            held.errors, held.lead, held.doubt, held.cross, held.power, held.observed, lesson.memo, lesson.z, y
+        )  # fmt: skip
+        # a round before the one that revealed a change may come from the graph before it: it raises no alarm
+        current = weight if lesson.round >= g.changes.since else 0.0
+        trusted = 0.0 if doubts.baseline or doubts.confounded else current
+        alarm = trusted != 0.0 and test_outcome(g, lesson.z, y, trusted, room.regression)
+        if doubts.noisy and trusted > 0.0 and not alarm:
+            given = doubts.given_x
+            favourite_weights(g, room.line)
+            given.observed = judge_pair(
+                given.errors, given.lead, given.doubt, given.cross, given.power, given.observed, g.k_class.weights,
+                room.line, expected, y,
+            )  # fmt: skip
+        self.full_history.absorb_outcome(g.full_history, lesson, expected, weight, room.regression)
+        if alarm:
+            self.explain_alarm(g, lesson, expected, current, room)
+        if trusted != 0.0:
+            self.sparse.absorb_outcome(g.sparse, lesson, expected, trusted, room.sparse)
+        self.k_class.absorb_outcome(g.k_class, lesson, expected, current, ())
 
-    def absorb(
-        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> AdaptiveState:
-        return self.absorb_expected(graph, z, y, weight, played_at, z)
+    def explain_alarm(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        """An alarm is a change of the graph, unless earlier rounds show that z misleads."""
+        test_z(g.k_class)
+        if not raise_doubts(g):
+            self.forget_all(g, room)
+            g.changes.alarms += 1
+            g.changes.since = lesson.round
+            self.instrument.absorb_outcome(g.instrument, lesson, expected, weight, room.regression)
 
-    def absorb_expected(
-        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
-    ) -> AdaptiveState:
-        current = weight_since_change(graph.changes, weight, played_at)
-        trusted = current * ~z_misleads(graph.doubts)
-        tested = learn_tested(graph.changes, graph.instrument.regression, z, y, trusted)
-        graph = self.compare(graph, y, (trusted > 0.0) & ~tested.alarm, expected)
-        graph = graph._replace(
-            instrument=add_information(graph.instrument, information_in(tested.certainty)),
-            full_history=self.full_history.absorb(graph.full_history, z, y, weight, played_at),
-        )
-        return self.absorb_tested(graph, z, y, current, trusted, played_at, expected, tested.alarm)
+    def forget_all(self, g: Any, room: Any) -> None:
+        """Forget everything but the full-history weights."""
+        self.sparse.forget_all(g.sparse, room.sparse)
+        self.instrument.forget_all(g.instrument, room.regression)
+        self.k_class.forget_all(g.k_class, ())
+        clear_evidence(g.doubts.given_x)
+        for i in range(g.weights.shape[0]):
+            g.changes.suspicion[i] = 0.0
+            for j in range(g.weights.shape[0]):
+                g.changes.risen[i, j] = g.changes.fallen[i, j] = 0.0
 
-    def absorb_tested(
-        self,
-        graph: AdaptiveState,
-        z: Array,
-        y: Array,
-        current: Array,
-        trusted: Array,
-        played_at: IntArray,
-        expected: Array,
-        alarm: BoolArray,
-    ) -> AdaptiveState:
-        """The rest of `absorb_expected`, after the test for a change of the graph."""
-        if alarm.any():
-            graph, changed = self.explain_alarm(graph, alarm)
-            graph = self.restart(graph, changed, played_at)
-            first = self.instrument.absorb(graph.instrument, z, y, current * changed, played_at)
-            graph = graph._replace(instrument=first)
-        return graph._replace(
-            sparse=self.sparse.absorb(graph.sparse, z, y, trusted, played_at),
-            k_class=self.k_class.absorb_expected(graph.k_class, z, y, current, played_at, expected),
-        )
+    def derive(self, g: Any, room: Any) -> None:
+        doubts, held = g.doubts, g.k_class
+        self.sparse.derive(g.sparse, room.sparse)
+        self.instrument.derive(g.instrument, room.regression)
+        self.full_history.derive(g.full_history, room.regression)
+        self.k_class.test_if_due(held)
+        misled = raise_doubts(g)
+        note_noise(g)
+        if (misled or doubts.noisy) and is_due(held):
+            self.k_class.estimate(held)
+        given = doubts.given_x
+        if misled or (doubts.noisy and favourite(given.errors, given.lead, given.doubt, given.power) == 0):
+            g.used = K_CLASS
+            for i in range(g.weights.shape[0]):
+                g.weights[i] = held.weights[i]
+        else:
+            g.used = favourite_weights(g, g.weights)
 
-    def finish(
-        self, graph: AdaptiveState, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray
-    ) -> AdaptiveState:
-        weight = np.asarray(alarm, float)
-        return self.solve(self.absorb_tested(graph, z, y, weight, weight, played_at, expected, np.asarray(alarm)))
+    def show(self, g: Any, adjacency: Any) -> None:
+        """That of the candidate in use; NaN if it has none."""
+        if g.used == 0:
+            self.sparse.show(g.sparse, adjacency)
+        elif g.used == 1:
+            self.instrument.show(g.instrument, adjacency)
+        elif g.used == K_CLASS:
+            self.k_class.show(g.k_class, adjacency)
+        else:
+            for i in range(adjacency.shape[0]):
+                for j in range(adjacency.shape[1]):
+                    adjacency[i, j] = math.nan if g.used == 2 else 0.0
 
-    def compare(self, graph: AdaptiveState, y: Array, arrived: BoolArray, expected: Array) -> AdaptiveState:
-        """Compare the k-class estimate with the candidate that z favours, where the equations have noise."""
-        noisy = arrived & graph.doubts.noisy
-        if not noisy.any():
-            return graph
-        usual = self.trusting_weights(graph, best_candidate(graph.evidence))
-        return graph._replace(doubts=compare_given_x(graph.doubts, graph.k_class.weights, usual, expected, y, noisy))
-
-    def explain_alarm(self, graph: AdaptiveState, alarm: BoolArray) -> tuple[AdaptiveState, BoolArray]:
-        """Rows in which an alarm is a change of the graph: it is none if earlier rounds show that z misleads."""
-        k_class = self.k_class.test(graph.k_class, alarm)
-        doubts = raise_doubts(graph.doubts, k_class)
-        return graph._replace(k_class=k_class, doubts=doubts), alarm & ~z_misleads(doubts)
-
-    def absorb_rounds(
-        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> AdaptiveState:
-        return self.absorb_expected_rounds(graph, z, y, weight, played_at, z)
-
-    def absorb_expected_rounds(
-        self, graph: AdaptiveState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
-    ) -> AdaptiveState:
-        if not unchanged(self, ABSORBING):
-            one_by_one: AdaptiveState = super().absorb_expected_rounds(graph, z, y, weight, played_at, expected)
-            return one_by_one
-        start, full_history, doubted = 0, graph.full_history, bool(z_misleads(graph.doubts))
-        skipped = 0  # an arrival that raised an alarm is not compared
-        while start < len(z):
-            current = weight_since_change(graph.changes, weight[start:], played_at[start:])
-            trusted = current * ~z_misleads(graph.doubts)
-            tested = learn_tested_rounds(graph.changes, graph.instrument.regression, z[start:], y[start:], trusted)
-            stop = start + int(tested.alarm.argmax()) if tested.alarm.any() else len(z)
-            rows, seen = slice(start, stop), stop - start
-            compared = seen if graph.doubts.noisy.any() else 0  # elsewhere there is nothing to compare
-            for row in range(max(seen - COMPARED, skipped), compared):
-                graph = self.compare(graph, y[start + row], trusted[row] > 0.0, expected[start + row])
-            both = (z[rows], y[rows])
-            graph = graph._replace(
-                sparse=self.sparse.absorb_rounds(graph.sparse, *both, trusted[:seen], played_at[rows]),
-                instrument=add_information(graph.instrument, information_in(tested.certainty).sum(axis=0)),
-                k_class=self.k_class.absorb_expected_rounds(
-                    graph.k_class, *both, current[:seen], played_at[rows], expected[rows]
-                ),
-            )
-            if stop < len(z):  # the round that revealed a change is the first of the new graph
-                graph, changed = self.explain_alarm(graph, np.array(True))
-                graph = self.restart(graph, changed, played_at[stop])
-                doubted |= not changed
-            start, skipped = stop, 1
-        if graph.alarms or doubted or not len(z):
-            learned = self.full_history.absorb_rounds(full_history, z, y, weight, played_at)
-            return graph._replace(full_history=learned)
-        # without a restart the regression of the payoff is the sum of those of the outcomes
-        return graph._replace(full_history=full_history._replace(regression=summed(graph.instrument.regression)))
-
-    def restart(self, graph: AdaptiveState, alarm: BoolArray, played_at: IntArray) -> AdaptiveState:
-        """Forget everything but the full-history weights in the rows in which a round revealed a change."""
-        if not alarm.any():
-            return graph
-        return graph._replace(
-            sparse=self.sparse.forget(graph.sparse, alarm),
-            instrument=self.instrument.forget(graph.instrument, alarm),
-            k_class=self.k_class.forget(graph.k_class, alarm),
-            doubts=forget_doubts(graph.doubts, alarm),
-            changes=record_alarm(graph.changes, alarm, played_at),
-        )
-
-    def solve(self, graph: AdaptiveState) -> AdaptiveState:
-        return self.solved(graph, np.ones_like(graph.k_class.ordered))
-
-    def solve_briefly(self, graph: AdaptiveState) -> AdaptiveState:
-        """The k-class estimate is made again only where it is old: for a while it was not needed."""
-        if not unchanged(self, SOLVING):
-            own: AdaptiveState = super().solve_briefly(graph)
-            return own
-        held = graph.k_class
-        return self.solved(graph, held.moments[..., -1, -1] > OLD * held.solved)
-
-    def solved(self, graph: AdaptiveState, repeated: BoolArray) -> AdaptiveState:
-        """repeated: rows in which the k-class estimate, which costs more than all the rest, may be made again."""
-        graph = graph._replace(
-            sparse=self.sparse.solve(graph.sparse),
-            instrument=self.instrument.solve(graph.instrument),
-            full_history=self.full_history.solve(graph.full_history),
-            k_class=self.k_class.test_if_due(graph.k_class),
-        )
-        doubts, instrument = raise_doubts(graph.doubts, graph.k_class), graph.instrument
-        doubts = note_noise(doubts, graph.k_class, instrument.regression, instrument.gain)
-        may_be_used = z_misleads(doubts) | doubts.noisy
-        graph = graph._replace(k_class=self.k_class.estimate(graph.k_class, may_be_used & repeated))
-        used, k_class = best_candidate(graph.evidence), prefers_k_class(doubts)
-        weights = self.trusting_weights(graph, used)
-        if k_class.any():
-            weights = np.where(k_class[..., None], graph.k_class.weights, weights)
-        return graph._replace(doubts=doubts, used=np.where(k_class, K_CLASS, used), weights=weights)
-
-    def trusting_weights(self, graph: AdaptiveState, used: IntArray) -> Array:
-        """The weights of a candidate that trusts z."""
-        held = (graph.sparse.weights, graph.instrument.weights, graph.full_history.weights)
-        return np.asarray(kernels.trusting_weights(used, *held))
-
-    def gram(self, graph: AdaptiveState) -> Array | None:
-        return self.sparse.gram(graph.sparse)
+    # --- many ---------------------------------------------------------------------------------------------------------
 
     def gain(self, graph: AdaptiveState) -> Array:
         ones = np.ones_like(graph.weights)
@@ -383,8 +254,7 @@ class AdaptiveGraph(GraphLearner):
 
         The total effects may be those of another candidate, so their variances are the wider ones.
         """
-        tested = self.k_class.test_if_due(copy_state(graph.k_class))
-        found = self.k_class.wide_errors(self.k_class.estimate(tested, graph.used != K_CLASS))
+        found = self.k_class.wide_errors(self.k_class.solve(copy_state(graph.k_class)))
         return found._replace(baseline=self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
@@ -400,6 +270,7 @@ class AdaptiveGraph(GraphLearner):
         trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
         against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
         return {
+            **self.sparse.signals(graph.sparse),
             "confounded": graph.doubts.confounded,
             "baseline": undeclared,
             "against_order": against,
@@ -407,10 +278,72 @@ class AdaptiveGraph(GraphLearner):
         }
 
 
-SOLVING = methods_of(AdaptiveGraph, ("solve",))
-STEPS = ("compare", "absorb_tested", "explain_alarm", "restart", "solved", "trusting_weights")
-ABSORBING = methods_of(AdaptiveGraph, ("absorb", "absorb_expected", "absorb_tested"))
-AS_COMPILED = methods_of(AdaptiveGraph, (*LEARNING, *STEPS))
+class Room(NamedTuple):
+    """Room to work in."""
+
+    sparse: Any
+    regression: Any
+    line: Any
+
+
+@inner
+def favourite_weights(g: Any, weights: Any) -> Any:
+    """The weights of the candidate that the evidence favours, of those that trust z; returns which it is."""
+    held = g.evidence
+    used = favourite(held.errors, held.lead, held.doubt, held.power)
+    use_weights(used, g.sparse.weights, g.instrument.weights, g.full_history.weights, weights)
+    return used
+
+
+@inner
+def test_outcome(g: Any, z: Any, y: Any, weight: Any, room: Any) -> Any:
+    """Test an outcome for a change of the graph, and learn the effects from it unless it reveals one.
+
+    A residual is compared with the noise learned so far. Without noise it is compared with the rounding error, so that
+    the first outcome that the graph cannot explain raises an alarm.
+    """
+    known, changes = g.instrument.regression, g.changes
+    squares, held, _ = room
+    alarm, certainty = test_and_learn(
+        known.root, known.effects, known.scatter, known.freedom, changes.suspicion, changes.risen, changes.fallen, z, y,
+        FLOOR / RIDGE * known.ridge, math.sqrt(known.ridge / RIDGE), QUIET, weight, squares, held,
+    )  # fmt: skip
+    known.freedom += certainty
+    add_information(g.instrument, certainty)
+    return alarm
+
+
+@inner
+def raise_doubts(g: Any) -> Any:
+    """Doubts about z itself, which stay once they are raised; returns whether z misleads."""
+    doubts = g.doubts
+    doubts.baseline |= g.k_class.constant > ALARM
+    doubts.confounded |= g.k_class.confounded > ALARM
+    return doubts.baseline or doubts.confounded
+
+
+@inner
+def note_noise(g: Any) -> None:
+    """Whether the equations have noise, from the residuals of y on z, and k-class may be the better estimate.
+
+    That is where a hidden cause is suspected, and, if the order is not known, where all direct effects seem to be 1, as
+    k-class takes them to be. With a known order and no hidden cause the others cope with noise.
+    """
+    known, held = g.instrument.regression, g.k_class
+    equal_gains, largest = True, 0.0
+    for i in range(g.weights.shape[0]):
+        equal_gains &= g.instrument.gain[i] == 1.0
+        largest = max(largest, known.scatter[i, i])
+    suitable = held.confounded > SUSPICION or (not held.ordered and equal_gains)
+    g.doubts.noisy = suitable and largest / max(known.freedom, 1.0) > NOISY * (FLOOR / RIDGE * known.ridge)
+
+
+@inner
+def clear_evidence(held: Any) -> None:
+    """Start again from nothing."""
+    for c in range(held.errors.shape[0]):
+        held.errors[c] = held.lead[c] = held.doubt[c] = held.cross[c] = held.power[c] = 0.0
+    held.observed = 0.0
 
 
 def evidence(graph: AdaptiveState) -> EvidenceSummary:

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels, validate
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_pairs, required_pairs
-from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
-from spillover.scratch import SCRATCH
+from spillover.graph.learner import MANY_ARMS, largest_reward
+from spillover.kernels.candidate_rows import solve_candidates
+from spillover.kernels.candidates import candidate_arrival
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
 
 FAINTEST = 1e-6  # y of an active arm is above this; as all of these in units of the largest reward
@@ -83,15 +85,25 @@ class CandidateEdges(NamedTuple):
 
     @property
     def adjacency(self) -> Array:
-        """All n * n entries: of few arms, or of one learner to look at. `CandidateGraph.edges` has the edges alone."""
+        """All n * n entries: of few arms, or of one learner to look at."""
         *batch, n, _ = self.cause.shape
         full = np.zeros((*batch, n, n + 1))  # the last column is that of empty slots
         np.put_along_axis(full, np.where(self.cause < 0, n, self.cause), self.edge, axis=-1)
         return np.ascontiguousarray(full[..., :n])
 
+    @property
+    def edges(self) -> Any:
+        """The edges alone, as a `scipy.sparse.coo_array`."""
+        from scipy.sparse import coo_array
+
+        *batch, n, _ = self.cause.shape
+        *rows, slot = np.nonzero(self.edge)
+        found = (*rows, self.cause[(*rows, slot)].astype(np.int64))
+        return coo_array((self.edge[(*rows, slot)], found), shape=(*batch, n, n))
+
 
 @dataclass(frozen=True, kw_only=True)
-class CandidateGraph(GraphLearner):
+class CandidateGraph(CoreGraph):
     """The graph problem of `SparseGraph` on candidate edges: for hundreds of arms and more; in place.
 
     sparsity, row_bound, signed: as in `SparseGraph`.
@@ -115,6 +127,7 @@ class CandidateGraph(GraphLearner):
     causes: int = 8
     recent: int = 16
 
+    allocates = False
     order_free = False
     solves_all = False
     grids = ("sparsity",)
@@ -132,8 +145,8 @@ class CandidateGraph(GraphLearner):
         c = min(n, max(ACTIVE * problem.budget, LEAST_ACTIVE))
         m = min(max(KEPT * max(n, MANY_ARMS) // c, LEAST_HISTORY), MOST_HISTORY)
         room = max(m * min(n, max(ROOM * problem.budget, LEAST_ROOM)), c)
-        unit = np.zeros(batch) + largest_reward(problem)
-        half = np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2
+        unit = np.asarray(np.zeros(batch) + largest_reward(problem))
+        half = np.asarray(np.zeros(batch) + np.asarray(self.sparsity, float) / 2 * unit**2)
         cause = np.full((*batch, n, k), -1, np.int32)
         cause[..., : known.shape[-1]] = known
         graph = CandidateEdges(
@@ -175,65 +188,32 @@ class CandidateGraph(GraphLearner):
         kernels.link_candidates(graph.cause, graph.following, graph.previous)
         return graph
 
-    def absorb(
-        self, graph: CandidateEdges, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> CandidateEdges:
-        g = graph
-        kernels.candidate_arrival(
-            *(g.cause, g.edge, g.gram, g.residual, g.following),
-            *history_of(g),
-            *(g.rows, g.concerned, g.touched, np.ascontiguousarray(z), np.ascontiguousarray(y)),
-            *(weight, FAINTEST * g.unit, LEAST_MISS * g.unit, g.most_active),
-        )
-        return graph
+    # --- one graph --------------------------------------------------------------------------------------------------
 
-    def solve(self, graph: CandidateEdges) -> CandidateEdges:
+    show = None  # type: ignore[assignment]  # n * n numbers
+
+    def prepare(self, g: Any) -> Any:
+        n = g.weights.shape[0]
+        return np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.bool_), np.zeros(n), np.zeros((n, 2))
+
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        candidate_arrival(
+            g.cause, g.edge, g.gram, g.residual, g.following, g.heard_arm, g.heard_y, g.heard_rest, g.heard_start,
+            g.heard_count, g.heard_at, g.written, g.active_at, g.active_y, g.active_rest, g.active_count, g.energy,
+            g.clock, g.border, g.rows, g.concerned, g.touched, lesson.z, lesson.y, weight, FAINTEST * g.unit,
+            LEAST_MISS * g.unit, g.most_active,
+        )  # fmt: skip
+
+    def derive(self, g: Any, room: Any) -> None:
         """Solve the rows that the last outcome concerns, and again those that get a candidate for what they miss."""
-        g = graph
-        kernels.solve_candidates(
-            *(g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.penalty, g.following, g.previous),
-            *history_of(g),
-            *(g.rows, g.concerned, g.touched, g.tried, g.required, g.forbidden),
-            *room_to_solve(g.weights.shape),
-            *(LEAST_MISS * g.unit, g.half, g.bound, g.acyclic, self.signed, PASSES, SEARCHED),
-        )
-        return graph
-
-    def edges(self, graph: CandidateEdges) -> Any:
-        from scipy.sparse import coo_array
-
-        *batch, n, _ = graph.cause.shape
-        *rows, slot = np.nonzero(graph.edge)
-        found = (*rows, graph.cause[(*rows, slot)].astype(np.int64))
-        return coo_array((graph.edge[(*rows, slot)], found), shape=(*batch, n, n))
-
-    def forget(self, graph: CandidateEdges, rows: BoolArray) -> CandidateEdges:
-        g = graph
-        stays = np.arange(g.cause.shape[-1]) < g.required[..., None]
-        g.cause[rows] = np.where(stays, g.cause, -1)[rows]
-        learned = (g.edge, g.gram, g.residual, g.pressure, g.penalty, g.rows, g.concerned, g.touched, g.tried)
-        for part in (*learned, *history_of(g)):
-            part[rows] = 0
-        g.weights[rows] = 1.0
-        following, previous = g.following[rows], g.previous[rows]
-        kernels.link_candidates(g.cause[rows], following, previous)
-        g.following[rows], g.previous[rows] = following, previous
-        return graph
-
-
-def history_of(g: CandidateEdges) -> tuple[Any, ...]:
-    """What is kept of past outcomes, in the order of the kernels."""
-    heard = g.heard_arm, g.heard_y, g.heard_rest, g.heard_start, g.heard_count, g.heard_at, g.written
-    return *heard, g.active_at, g.active_y, g.active_rest, g.active_count, g.energy, g.clock, g.border
-
-
-def room_to_solve(shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Memory that solving and searching needs, one learner of a batch after another."""
-    *batch, n = shape
-    shapes = {"moved": (n,), "where": (n,), "queued": (n,), "change": (n,), "evidence": (n, 2)}
-    kinds = (np.int64, np.int32, np.bool_, float, float)
-    named = zip(shapes, kinds, strict=True)
-    return tuple(SCRATCH.array(name, shapes[name], kind, tuple(batch)) for name, kind in named)
+        moved, where, queued, change, evidence = room
+        solve_candidates(
+            g.cause, g.edge, g.gram, g.residual, g.pressure, g.weights, g.penalty, g.following, g.previous, g.heard_arm,
+            g.heard_y, g.heard_rest, g.heard_start, g.heard_count, g.heard_at, g.written, g.active_at, g.active_y,
+            g.active_rest, g.active_count, g.energy, g.clock, g.border, g.rows, g.concerned, g.touched, g.tried,
+            g.required, g.forbidden, moved, where, queued, change, evidence, LEAST_MISS * g.unit, g.half, g.bound,
+            g.acyclic, self.signed, PASSES, SEARCHED,
+        )  # fmt: skip
 
 
 def by_row(pairs: IntArray, n: int) -> NDArray[np.int32]:

@@ -6,11 +6,10 @@ import numpy as np
 
 from spillover import validate
 from spillover.tabular import in_rows, table_of
-from spillover.types import Array, BoolArray, IntArray, Problem
+from spillover.types import BoolArray, IntArray, Problem
 
 ROW_BOUND = 0.95
 SPARSITY = 1e-3  # of the graph problem, unless it is given
-WEIGHT_ERROR = 1e-6  # relative, of weights that solve their equation: far more than rounding leaves
 
 
 def check_lasso(sparsity: Any, row_bound: Any, signed: Any, *, unbounded: bool = False) -> None:
@@ -23,16 +22,6 @@ def check_lasso(sparsity: Any, row_bound: Any, signed: Any, *, unbounded: bool =
     accepted = "a number strictly between 0 and 1" + (" (or None, for edges >= 0)" if unbounded else "")
     validate.number("row_bound", row_bound, accepted, low=0, high=1, open_ends=True)
     validate.require(np.ndim(row_bound) == 0, "row_bound", row_bound, "a single number")
-
-
-def drop_infinite_weights(adjacency: Array, weights: Array) -> None:
-    """Set the weights of graphs A >= 0 with a spectral radius of 1 or more to 0, in place: they do not exist.
-
-    The radius is below 1 if and only if w = 1 + A'w has a positive solution, so the weights prove it themselves.
-    """
-    error = np.abs(1.0 + np.matmul(weights[..., None, :], adjacency)[..., 0, :] - weights)
-    solved = (weights > 0.0) & (error <= WEIGHT_ERROR * weights)
-    weights[~solved.all(axis=-1)] = 0.0
 
 
 def refuse_infinite_weights(graph: Any, deciding: Any) -> None:

@@ -5,12 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
+from spillover.core.compiled import inner
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import edge_mask
-from spillover.graph.learner import GraphLearner
 from spillover.graph.payoff import LEAST_WEIGHT
-from spillover.graph.regression import Regression, empty_regression, floor_of, forget_rounds, regress
-from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
+from spillover.graph.regression import FLOOR, RIDGE, Regression, empty_regression, learn
+from spillover.kernels.inversion import structure
+from spillover.kernels.regression import clear_regression, room_for_regression
+from spillover.types import Amount, Array, Batch, Constant, Finite, Problem
 
 # New information for each arm before the graph is estimated again: less would change it by a fraction of its standard
 # errors only, and an estimate costs n^3, too much for every round.
@@ -36,7 +39,7 @@ class InstrumentState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstrumentGraph(GraphLearner):
+class InstrumentGraph(CoreGraph):
     """Inverts the regression of y on z: z are the instruments, so noise in the equations causes no bias.
 
     B = Y Z'(Z Z')^-1 estimates (I - A)^-1 F. Then H = B^-1 has F^-1 on its diagonal, and A = I - F H. An edge is kept
@@ -61,6 +64,7 @@ class InstrumentGraph(GraphLearner):
     required: Any = None
     forbidden: Any = None
 
+    allocates = False
     order_free = False  # the graph is estimated when enough information has arrived
 
     def __post_init__(self) -> None:
@@ -85,51 +89,38 @@ class InstrumentGraph(GraphLearner):
             weights=np.ones((*batch, n)),
         )
 
-    def absorb(
-        self, graph: InstrumentState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> InstrumentState:
-        regression, certainty = regress(graph.regression, z, y, weight)
-        return add_information(graph._replace(regression=regression), information_in(certainty))
+    def prepare(self, g: Any) -> Any:
+        return room_for_regression(g.weights.shape[0])
 
-    def solve(self, graph: InstrumentState) -> InstrumentState:
-        """Estimate the graph again in the rows with enough new information; rewrites its argument."""
-        due: BoolArray = np.greater(graph.new_information, ENOUGH_INFORMATION * graph.weights.shape[-1])
-        if not due.any():
-            return graph
-        known = graph.regression
-        kernels.structure(
-            known.effects,
-            known.root,
-            known.scatter,
-            known.freedom,
-            graph.bars,
-            graph.gain_bars,
-            floor_of(known),
-            self.signed,
-            UNKNOWN / known.ridge,
-            LEAST_WEIGHT,
-            due,
-            graph.adjacency,
-            graph.gain,
-            graph.weights,
-        )
-        return graph._replace(new_information=np.where(due, 0.0, graph.new_information))
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        add_information(g, learn(g.regression, lesson.z, lesson.y, weight, room))
+
+    def derive(self, g: Any, room: Any) -> None:
+        """Estimate the graph again if there is enough new information."""
+        known = g.regression
+        if g.new_information > ENOUGH_INFORMATION * g.weights.shape[0]:
+            structure(
+                known.effects, known.root, known.scatter, known.freedom, g.bars, g.gain_bars,
+                FLOOR / RIDGE * known.ridge, self.signed, UNKNOWN / known.ridge, LEAST_WEIGHT, g.adjacency, g.gain,
+                g.weights,
+            )  # fmt: skip
+            g.new_information = 0.0
+
+    def forget_all(self, g: Any, room: Any) -> None:
+        known = g.regression
+        clear_regression(known.root, known.effects, known.scatter, known.ridge, True)
+        known.freedom = g.new_information = 0.0
+        for i in range(g.weights.shape[0]):
+            g.gain[i] = g.weights[i] = 1.0
+            for j in range(g.weights.shape[0]):
+                g.adjacency[i, j] = 0.0
 
     def gain(self, graph: InstrumentState) -> Array:
         return graph.gain
 
-    def forget(self, graph: InstrumentState, rows: BoolArray) -> InstrumentState:
-        graph.adjacency[rows] = 0.0
-        graph.gain[rows] = 1.0
-        graph.weights[rows] = 1.0
-        regression = forget_rounds(graph.regression, np.eye(graph.weights.shape[-1]), rows)
-        return graph._replace(regression=regression, new_information=np.where(rows, 0.0, graph.new_information))
 
-
-def information_in(certainty: Array) -> Array:
-    """The information in rounds, from how much of each the past could have predicted (0: there was no round)."""
-    return np.where(certainty > 0.0, 1.0 - certainty, 0.0)
-
-
-def add_information(graph: InstrumentState, information: Array) -> InstrumentState:
-    return graph._replace(new_information=np.asarray(graph.new_information + information))
+@inner
+def add_information(g: Any, certainty: Any) -> None:
+    """Count what was new in a round, from how much of it the past could have predicted (0: there was no round)."""
+    if certainty > 0.0:
+        g.new_information += 1.0 - certainty

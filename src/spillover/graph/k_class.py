@@ -1,18 +1,25 @@
 """The graph by k-class regression: it is right with baselines, noise and hidden common causes."""
 
+import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import methods_of, unchanged
+from spillover import validate
+from spillover.core.compiled import inner, rare
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import edge_mask, impossible_edges
-from spillover.graph.learner import GraphErrors, GraphLearner, largest_reward
-from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT
-from spillover.state import repeat_in_place
-from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Probability, Problem
+from spillover.graph.learner import GraphErrors, largest_reward
+from spillover.kernels import effects
+from spillover.kernels.confounding import test_doubts
+from spillover.kernels.inner import allocating
+from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT, absorb_moments, k_class
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Probability, Problem
+
+spectral_radius, total_effects = allocating(effects.spectral_radius), allocating(effects.total_effects)
 
 ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
 CLEAR = 4.0  # standard errors from 0 of a clear baseline
@@ -54,7 +61,7 @@ class KClassState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KClassGraph(GraphLearner):
+class KClassGraph(CoreGraph):
     """The graph, with a baseline for each arm, where z and y may have hidden common causes.
 
     In row i, y_i - z_i is regressed on the y of its possible causes and on a constant. The instruments are what the
@@ -82,6 +89,9 @@ class KClassGraph(GraphLearner):
     forbidden: Any = None
     trust: float | None = None
 
+    allocates = False
+    constants: ClassVar[Mapping[str, int]] = {"given_trust": 0}
+    helpers = ("test_if_due", "estimate")
     order_free = False  # the graph is estimated when there are enough new rounds
     fits_baseline = True
 
@@ -116,98 +126,52 @@ class KClassGraph(GraphLearner):
             weights_variance=np.zeros(line),
         )
 
-    def absorb(
-        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> KClassState:
-        return self.absorb_expected(graph, z, y, weight, played_at, z)
+    # --- one graph --------------------------------------------------------------------------------------------------
 
-    def absorb_rounds(
-        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> KClassState:
-        return self.absorb_expected_rounds(graph, z, y, weight, played_at, z)
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        absorb_moments(g.moments, lesson.y, lesson.z, expected, weight)
 
-    def absorb_expected(
-        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
-    ) -> KClassState:
-        y, z, expected = (np.ascontiguousarray(part) for part in (y, z, expected))
-        kernels.absorb_moments(graph.moments, y, z, expected, weight)
-        return graph
+    def derive(self, g: Any, room: Any) -> None:
+        self.test_if_due(g)
+        if is_due(g):
+            self.estimate(g)
 
-    def absorb_expected_rounds(
-        self, graph: KClassState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
-    ) -> KClassState:
-        if not unchanged(self, ABSORBING):
-            one_by_one: KClassState = super().absorb_expected_rounds(graph, z, y, weight, played_at, expected)
-            return one_by_one
-        y, z, expected = (np.ascontiguousarray(part) for part in (y, z, expected))
-        kernels.absorb_moments(repeat_in_place(graph.moments, len(z)), y, z, expected, weight)
-        return graph
+    def test_if_due(self, g: Any) -> None:
+        """Test again where there are enough new rounds."""
+        last = 3 * g.weights.shape[0]
+        rounds = g.moments[last, last]
+        if rounds > MORE_ROUNDS * g.tested:
+            test_z(g)
+            g.tested = rounds
 
-    def solve(self, graph: KClassState) -> KClassState:
-        return self.estimate(self.test_if_due(graph), np.ones_like(graph.ordered))
-
-    def estimate(self, graph: KClassState, rows: BoolArray) -> KClassState:
-        """Estimate again in the rows of a mask, where there are enough new rounds; rewrites its argument."""
-        rounds = graph.moments[..., -1, -1]
-        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.solved) & rows
-        due &= rounds >= graph.solved + ROUNDS_FOR_ARMS * graph.weights.shape[-1]
-        if not due.any():
-            return graph
-        adjacency, noise = (np.ascontiguousarray(part[due]) for part in (graph.adjacency, graph.noise))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite is left out below
-            variance, probability, baseline, doubt, trust = kernels.k_class(
-                graph.moments[due],
-                graph.possible[due],
-                graph.required[due],
-                graph.ordered[due],
-                self.signed,
-                graph.unit[due],
-                self.trust_in_z(graph)[due],
-                adjacency,
-                noise,
-            )
-            usable = np.isfinite(adjacency).all(axis=(-1, -2)) & np.isfinite(variance).all(axis=(-1, -2))
-            adjacency = damped(np.where(usable[..., None, None], adjacency, 0.0))
-            weights, weights_variance = total_effects(adjacency, variance)
-        usable &= (np.abs(weights) < LARGEST_WEIGHT).all(axis=-1) & np.isfinite(weights_variance).all(axis=-1)
-        if not usable.all():  # too few rounds for so many arms: what was estimated before stays
-            due = replaced(due, due, usable)
-            adjacency, variance, probability, weights, weights_variance, baseline, doubt, noise, trust = (
-                part[usable]
-                for part in (
-                    *(adjacency, variance, probability, weights, weights_variance),
-                    *(baseline, doubt, noise, trust),
-                )
-            )
-        graph.adjacency[due], graph.variance[due], graph.probability[due] = adjacency, variance, probability
-        graph.own_baseline[due], graph.own_baseline_variance[due] = baseline, doubt
-        graph.noise[due], graph.trust[due] = noise, trust
-        graph.weights[due], graph.weights_variance[due] = weights, weights_variance
-        return graph._replace(solved=np.where(due, rounds, graph.solved))
-
-    def test_if_due(self, graph: KClassState) -> KClassState:
-        """Test again where there are enough new rounds; rewrites its argument."""
-        rounds = graph.moments[..., -1, -1]
-        due: BoolArray = np.greater(rounds, MORE_ROUNDS * graph.tested)
-        if not due.any():
-            return graph
-        return self.test(graph, due)._replace(tested=np.where(due, rounds, graph.tested))
-
-    def test(self, graph: KClassState, rows: BoolArray) -> KClassState:
-        """Test for hidden common causes and for a baseline in the rows of a mask; rewrites its argument."""
-        arms = np.ones(graph.weights.shape[-1], np.bool_)
-        found = (graph.confounded[..., None], graph.constant[..., None])
-        kernels.doubts(graph.moments, arms, graph.unit, rows, *found)
-        return graph
-
-    def trust_in_z(self, graph: KClassState) -> Array:
-        """How much of what the instruments do not explain is used, (*batch,); negative: by the evidence, row by row.
+    def estimate(self, g: Any) -> None:
+        """Estimate again; what is not usable, with too few rounds for so many arms, stays as it was.
 
         Without an order z serves as an instrument until a hidden cause is suspected.
         """
-        if self.trust is not None:
-            return np.full(graph.confounded.shape, float(self.trust))
-        return np.where(graph.ordered, BY_EVIDENCE, np.where(graph.confounded > SUSPICION, 0.0, 1.0))
+        fixed = self.given_trust
+        if fixed < 0.0 and not g.ordered:
+            fixed = 0.0 if g.confounded > SUSPICION else 1.0
+        estimate_k_class(g, self.signed, fixed)
+
+    def forget_all(self, g: Any, room: Any) -> None:
+        n = g.weights.shape[0]
+        for i in range(n):
+            g.own_baseline[i] = g.own_baseline_variance[i] = g.weights_variance[i] = 0.0
+            g.noise[i], g.trust[i], g.weights[i] = NOISE_PRIOR * g.unit, 1.0, 1.0
+            for j in range(n):
+                g.adjacency[i, j] = g.variance[i, j] = g.probability[i, j] = 0.0
+        for i in range(3 * n + 1):
+            for j in range(3 * n + 1):
+                g.moments[i, j] = 0.0
+        g.confounded = g.constant = g.tested = g.solved = 0.0
+
+    @property
+    def given_trust(self) -> float:
+        """How much of what the instruments do not explain is used; negative: by the evidence, row by row."""
+        return BY_EVIDENCE if self.trust is None else float(self.trust)
+
+    # --- many ---------------------------------------------------------------------------------------------------------
 
     def errors(self, graph: KClassState) -> GraphErrors:
         """Standard errors; those of the total effects are smaller where z was its own instrument.
@@ -240,43 +204,69 @@ class KClassGraph(GraphLearner):
         return np.asarray(found[..., 0], np.float64)
 
     def signals(self, graph: KClassState) -> dict[str, Any]:
-        return {"confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}
-
-    def gram(self, graph: KClassState) -> Array:
         n = graph.weights.shape[-1]
-        return graph.moments[..., :n, :n]
-
-    def forget(self, graph: KClassState, rows: BoolArray) -> KClassState:
-        for part in (graph.moments, graph.adjacency, graph.variance, graph.probability, graph.weights_variance):
-            part[rows] = 0.0
-        for part in (graph.own_baseline, graph.own_baseline_variance, graph.confounded, graph.constant):
-            part[rows] = 0.0
-        graph.noise[rows] = NOISE_PRIOR * graph.unit[rows][..., None]
-        graph.trust[rows], graph.weights[rows] = 1.0, 1.0
-        tested, solved = (np.where(rows, 0.0, part) for part in (graph.tested, graph.solved))
-        return graph._replace(tested=tested, solved=solved)
+        gram = graph.moments[..., :n, :n]
+        return {"gram": gram, "confounded": graph.confounded > ALARM, "baseline": clear_baseline(graph)}
 
 
-ABSORBING = methods_of(KClassGraph, ("absorb", "absorb_expected"))
+@inner
+def is_due(g: Any) -> Any:
+    """Whether there are enough new rounds to estimate again."""
+    n = g.weights.shape[0]
+    rounds = g.moments[3 * n, 3 * n]
+    return rounds > MORE_ROUNDS * g.solved and rounds >= g.solved + ROUNDS_FOR_ARMS * n
+
+
+@inner
+def test_z(g: Any) -> None:
+    """Test for hidden common causes and for a baseline."""
+    g.confounded, g.constant = test_doubts(g.moments, g.weights.shape[0], g.unit)
+
+
+@rare
+def estimate_k_class(g: Any, signed: Any, fixed: Any) -> None:
+    """Estimate edges, baselines and total effects, unless they are not usable."""
+    n = g.weights.shape[0]
+    squares, lines, radius = np.empty((3, n, n)), np.empty((6, n)), np.empty(1)
+    adjacency, variance, probability = squares[0], squares[1], squares[2]
+    noise, baseline, doubt, trust, weights, spread = lines[0], lines[1], lines[2], lines[3], lines[4], lines[5]
+    for i in range(n):
+        noise[i] = g.noise[i]
+        for j in range(n):
+            adjacency[i, j] = g.adjacency[i, j]
+    k_class(
+        g.moments, g.possible, g.required, g.ordered, signed, g.unit, fixed, adjacency, noise, variance, probability,
+        baseline, doubt, trust,
+    )  # fmt: skip
+    usable = True
+    for i in range(n):
+        for j in range(n):
+            usable &= abs(adjacency[i, j]) < math.inf and abs(variance[i, j]) < math.inf
+    if not usable:
+        return
+    spectral_radius(adjacency, LARGEST_RADIUS, radius)
+    factor = min(LARGEST_RADIUS / max(radius[0], 1e-12), 1.0)  # so that spill-over dies out
+    for i in range(n):
+        for j in range(n):
+            adjacency[i, j] *= factor
+    total_effects(adjacency, variance, weights, spread)
+    for i in range(n):
+        usable &= abs(weights[i]) < LARGEST_WEIGHT and abs(spread[i]) < math.inf
+    if not usable:
+        return
+    for i in range(n):
+        g.noise[i], g.trust[i], g.weights[i], g.weights_variance[i] = noise[i], trust[i], weights[i], spread[i]
+        g.own_baseline[i], g.own_baseline_variance[i] = baseline[i], doubt[i]
+        for j in range(n):
+            g.adjacency[i, j], g.variance[i, j] = adjacency[i, j], variance[i, j]
+            g.probability[i, j] = probability[i, j]
+    g.solved = g.moments[3 * n, 3 * n]
 
 
 def clear_baseline(graph: KClassState) -> BoolArray:
     """Whether the outcomes of some arm are clearly not 0 where nothing is chosen, (*batch,)."""
     far: BoolArray = np.abs(graph.own_baseline) > CLEAR * np.sqrt(graph.own_baseline_variance)
     return np.asarray((graph.constant > ALARM) & far.any(axis=-1))
-
-
-def replaced(mask: BoolArray, where: BoolArray, values: BoolArray) -> BoolArray:
-    """The mask with other values where `where` is True."""
-    found = np.array(mask)
-    found[where] = values
-    return found
-
-
-def damped(adjacency: Array) -> Array:
-    """A graph whose spill-over dies out: scaled down where its spectral radius is too large."""
-    radius = kernels.spectral_radius(adjacency, LARGEST_RADIUS)
-    return np.asarray(adjacency * np.minimum(LARGEST_RADIUS / np.maximum(radius, 1e-12), 1.0)[..., None, None])
 
 
 def joint_variance(graph: KClassState) -> Array:
@@ -309,9 +299,3 @@ def joint_variance(graph: KClassState) -> Array:
         both = covariance * np.outer(chance, chance) + np.diag(alone)
         variance += graph.weights[i] ** 2 * np.einsum("aj,ab,bj->j", reach[edges], both, reach[edges])
     return variance
-
-
-def total_effects(adjacency: Array, variance: Array) -> tuple[Array, Array]:
-    """Weights 1'(I - A)^-1 and their variances, to first order; who calls checks that they are finite."""
-    weights, weights_variance = kernels.total_effects(adjacency, variance)
-    return weights, weights_variance

@@ -5,10 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.contracts import methods_of, unchanged
 from spillover.types import Array, Batch, BoolArray, IntArray, Problem
-
-LEARNING = ("absorb", "absorb_expected", "solve", "remember", "judge")  # what compiled forms stand for
 
 # Above this many arms, edges are kept sparsely: by then candidates cost less time and memory than all N^2 edges, and
 # decide as well (`python -m benchmarks many-arms`).
@@ -30,25 +27,11 @@ def largest_reward(problem: Problem) -> Array:
     return np.asarray(np.abs(np.asarray(problem.reward_range, float)).max(axis=-1))
 
 
-class GraphParts(NamedTuple):
-    """The arrays of a graph that `kernels.play_rounds` rewrites, if the learner `fuses`."""
-
-    weights: Array  # (*batch, n)
-    gram: Array  # (*batch, n, n) and so on, as in `sparse.Graph`
-    residual: Array
-    adjacency: Array
-    pressure: Array
-    penalty: Array
-    bound: Array
-    acyclic: BoolArray
-
-
 class GraphLearner(ABC):
     """Learns the graph from outcomes; a frozen dataclass that holds hyperparameters only.
 
     Its state is a NamedTuple with at least `adjacency` (*batch, n, n) and `weights` (*batch, n). `init`, `absorb` and
-    `solve` are required; everything else has a default. `absorb`, `solve` and `forget` may rewrite the arrays of the
-    given state.
+    `solve` are required; everything else has a default. `absorb` and `solve` may rewrite the arrays of the given state.
 
     >>> import numpy as np
     >>> import spillover as sp
@@ -93,8 +76,8 @@ class GraphLearner(ABC):
 
     @property
     def judges(self) -> bool:
-        """Whether it learns from how well its earlier estimates predicted (`remember`, `judge`)."""
-        return False
+        """Whether it learns from how well its earlier estimates predicted: it does if it has a `remember`."""
+        return type(self).remember is not GraphLearner.remember
 
     @property
     def learns(self) -> bool:
@@ -117,109 +100,35 @@ class GraphLearner(ABC):
         return ()
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        """The kernels that it needs, those that take longest to compile first; see `Policy.kernels`."""
-        return ()
-
-    @property
     def bounded(self) -> bool:
         """Whether weights exist whatever the outcomes; otherwise all are 0 where the spill-over is infinite."""
         return True
 
-    @property
-    def fuses(self) -> bool:
-        """Whether `absorb` and `solve` are those of `kernels.play_rounds`, on the arrays that `parts` returns."""
-        return False
-
-    @property
-    def fuses_comparison(self) -> bool:
-        """Whether `judge`, `absorb_expected` and `solve` are those of `kernels.play_switching`, on all of its state."""
-        return False
-
     # --- optional: what it can do -------------------------------------------------------------------------------
-
-    def finish(self, graph: Any, z: Array, y: Array, played_at: IntArray, expected: Array, alarm: BoolArray) -> Any:
-        """Do what the compiled form leaves out; only called if the learner `fuses_comparison`.
-
-        Where there is an `alarm`, the outcome has been tested, but is not absorbed yet. `solve` is not complete.
-        """
-        raise NotImplementedError(f"graph = {self!r}: must implement finish(...) if fuses_comparison")
-
-    def parts(self, graph: Any) -> GraphParts:
-        """The arrays for `kernels.play_rounds`; only called if the learner `fuses`."""
-        raise NotImplementedError(f"graph = {self!r}: must implement parts(graph) if it fuses")
-
-    def solve_briefly(self, graph: Any) -> Any:
-        """`solve` for a graph that is decided from, but not learned on: costly estimates may stay as they were."""
-        return self.solve(graph)
 
     def for_problem(self, problem: Problem) -> "GraphLearner":
         """The learner specialised to a problem, before `init`; by default itself."""
         return self
 
-    def edges(self, graph: Any) -> Any:
-        """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
-
-        A learner that keeps few edges overrides this: for many arms nothing else may be asked of it but this and
-        `graph.weights`.
-        """
-        from scipy.sparse import coo_array
-
-        return coo_array(np.asarray(graph.adjacency))
-
-    def explained(self, graph: Any) -> Any:
-        """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
-        if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
-            return np.array(graph.adjacency)
-        return self.edges(graph).tocsr()
-
-    def absorb_rounds(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        """`absorb` for many rounds of one history, in order along the first axis of all arguments."""
-        for row in range(len(z)):
-            graph = self.absorb(graph, z[row], y[row], weight[row], played_at[row])
-        return graph
-
     def absorb_expected(
-        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
+        self,
+        graph: Any,
+        z: Array,
+        y: Array,
+        weight: Array | BoolArray,
+        played_at: IntArray,
+        expected: Array,
+        memo: Any = None,
     ) -> Any:
-        """`absorb`, for a policy that knows what it expected of z before the outcome arrived; by default it is ignored.
+        """`absorb`, with what was known when the round was played; by default it is ignored.
 
-        expected: E[z | x, past], (*batch, n), 0 for arms that were not chosen: an instrument, because it depends on the
-        decision and on the past only.
+        expected: what the policy expected of z, E[z | x, past], (*batch, n), 0 for arms that were not chosen: an
+        instrument, because it depends on the decision and on the past only. memo: what `remember` returned then.
         """
         return self.absorb(graph, z, y, weight, played_at)
 
-    def absorb_expected_rounds(
-        self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray, expected: Array
-    ) -> Any:
-        """`absorb_expected` for many rounds of one history, in order along the first axis of all arguments."""
-        if unchanged(self, IGNORES_EXPECTED):
-            return self.absorb_rounds(graph, z, y, weight, played_at)
-        for row in range(len(z)):
-            graph = self.absorb_expected(graph, z[row], y[row], weight[row], played_at[row], expected[row])
-        return graph
-
     def remember(self, graph: Any) -> Any:
-        """What `judge` will need of the current estimates when the outcome of the next round arrives; None: nothing."""
-        return None
-
-    def judge(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
-        """Compare an outcome with its prediction when the round was played; `memo` is what `remember` returned then."""
-        return graph
-
-    def judge_rounds(self, graph: Any, z: Array, y: Array, arrived: BoolArray, memo: Any) -> Any:
-        """`judge` for many rounds of one history, all with the same memo."""
-        if self.judges and memo is not None:
-            for row in np.flatnonzero(arrived):
-                graph = self.judge(graph, z[row], y[row], arrived[row], memo)
-        return graph
-
-    def forget(self, graph: Any, rows: BoolArray) -> Any:
-        """Reset the rows of the batch in a mask; by default there is nothing to reset."""
-        return graph
-
-    def gram(self, graph: Any) -> Array | None:
-        """The sum of y y' of the learned outcomes, (*batch, n, n); None if it is not kept."""
+        """What it will need of the current estimates when the outcome of the next round arrives; None: nothing."""
         return None
 
     def gain(self, graph: Any) -> Array:
@@ -240,4 +149,18 @@ class GraphLearner(ABC):
         return {}
 
 
-IGNORES_EXPECTED = methods_of(GraphLearner, ("absorb_expected",))
+def edges_of(graph: Any) -> Any:
+    """The estimated edges as a `scipy.sparse.coo_array` (*batch, n, n); entry (i, j) is the effect of j on i.
+
+    A graph with few edges has them as `edges`: for many arms nothing else may be asked of it but these and `weights`.
+    """
+    from scipy.sparse import coo_array
+
+    return graph.edges if hasattr(graph, "edges") else coo_array(np.asarray(graph.adjacency))
+
+
+def explained(graph: Any) -> Any:
+    """The adjacency for an explanation; a `scipy.sparse.csr_array` if it would be too large a matrix."""
+    if graph.weights.ndim > 1 or graph.weights.shape[-1] <= MOST_DENSE:
+        return np.array(graph.adjacency)
+    return edges_of(graph).tocsr()

@@ -1,15 +1,16 @@
 """The paper's graph learner with its sparsity chosen online as the paper's Covid-19 study chooses it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
-from spillover.graph.learner import GraphLearner
-from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, SelfTunedGraph, TunedGraph, held_out, pick
-from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
+from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, TunedGraph, take_fit
+from spillover.types import Batch, Finite, IntArray, Problem, Round, Within
 
 HELD_OUT_KEPT = 32  # rounds: absolute errors cannot be had from sums over rounds, and the state must not grow
 
@@ -32,7 +33,7 @@ class PaperTunedState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaperTunedGraph(GraphLearner):
+class PaperTunedGraph(CoreGraph):
     """The sparsity with the lowest error eps(t) = sum ||y - A y - z||_1 / (N K(t)) over K(t) held-out rounds.
 
     One round of play in ten is held out, and the last 32 of those that have arrived count. The smallest sparsity is
@@ -49,6 +50,8 @@ class PaperTunedGraph(GraphLearner):
     forbidden: Any = None
     signed: bool = False
 
+    allocates = False
+    parts = ("grid",)
     deferrable = True
 
     @property
@@ -76,44 +79,35 @@ class PaperTunedGraph(GraphLearner):
             weights=tuned.weights.copy(),
         )
 
-    def absorb(
-        self, graph: PaperTunedState, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> PaperTunedState:
-        graph = graph._replace(tuned=self.grid.absorb(graph.tuned, z, y, weight, played_at))
-        held = held_out(weight, played_at)
-        if not held.any():
-            return graph
-        at = np.broadcast_to(played_at, held.shape)[..., None]
-        # a round has its own place, which only a later one takes: the order of arrival does not matter
-        place = (at // HELD_OUT_EVERY) % HELD_OUT_KEPT == np.arange(HELD_OUT_KEPT)
-        new = held[..., None] & place & (at >= graph.held_at)
-        kept = np.asarray(weight, float)[..., None, None]
-        return graph._replace(
-            held_rest=np.where(new[..., None], kept * (y - z)[..., None, :], graph.held_rest),
-            held_overall=np.where(new[..., None], kept * y[..., None, :], graph.held_overall),
-            held_at=np.where(new, at, graph.held_at),
-        )
+    def prepare(self, g: Any) -> Any:
+        return self.grid.prepare(g.tuned)
 
-    def solve(self, graph: PaperTunedState) -> PaperTunedState:
-        fits = self.grid.fitter.solve(graph.tuned.fits)
-        predicted = graph.held_overall[..., None, :, :] @ np.swapaxes(fits.adjacency, -1, -2)
-        error = np.abs(graph.held_rest[..., None, :, :] - predicted).sum(axis=(-2, -1))
-        choice = np.asarray(np.argmin(error, axis=-1), np.int64)  # dividing by N K(t) changes no comparison
-        adjacency, weights = pick(fits, choice)
-        return graph._replace(choice=choice, adjacency=adjacency, weights=weights)
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        self.grid.absorb_outcome(g.tuned, lesson, expected, weight, room)
+        if lesson.round % HELD_OUT_EVERY == HELD_OUT_PHASE:
+            # a round has its own place, which only a later one takes: the order of arrival does not matter
+            place = (lesson.round // HELD_OUT_EVERY) % HELD_OUT_KEPT
+            if lesson.round >= g.held_at[place]:
+                g.held_at[place] = lesson.round
+                for i in range(g.weights.shape[0]):
+                    g.held_rest[place, i] = weight * (lesson.y[i] - lesson.z[i])
+                    g.held_overall[place, i] = weight * lesson.y[i]
 
-    def gram(self, graph: PaperTunedState) -> Array:
+    def derive(self, g: Any, room: Any) -> None:
+        self.grid.fit_all(g.tuned, room)
+        fits, least = g.tuned.fits, math.inf
+        for k in range(fits.bound.shape[0]):
+            error = 0.0  # dividing by N K(t) changes no comparison
+            for round in range(HELD_OUT_KEPT):
+                for i in range(g.weights.shape[0]):
+                    left = g.held_rest[round, i]
+                    for j in range(g.weights.shape[0]):
+                        left -= fits.adjacency[k, i, j] * g.held_overall[round, j]
+                    error += abs(left)
+            if error < least:
+                least, g.choice = error, k
+        take_fit(fits, g.choice, g.adjacency, g.weights)
+
+    def signals(self, graph: PaperTunedState) -> dict[str, Any]:
         """Held-out rounds included."""
-        return self.grid.gram(graph.tuned)
-
-    def forget(self, graph: PaperTunedState, rows: BoolArray) -> PaperTunedState:
-        tuned = self.grid.forget(graph.tuned, rows)
-        return PaperTunedState(
-            tuned=tuned,
-            held_rest=np.where(rows[..., None, None], 0.0, graph.held_rest),
-            held_overall=np.where(rows[..., None, None], 0.0, graph.held_overall),
-            held_at=np.where(rows[..., None], 0, graph.held_at),
-            choice=np.where(rows, 0, graph.choice),
-            adjacency=np.where(rows[..., None, None], 0.0, graph.adjacency),
-            weights=np.where(rows[..., None], 1.0, graph.weights),
-        )
+        return self.grid.signals(graph.tuned)

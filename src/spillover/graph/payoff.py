@@ -1,15 +1,17 @@
 """Weights from a regression of the payoff on z, without order, sparsity or acyclicity, for any direct effects F."""
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.contracts import methods_of, unchanged
-from spillover.graph.learner import GraphLearner
-from spillover.graph.regression import Regression, empty_regression, forget_rounds, regress, regress_rounds
-from spillover.types import Array, Batch, BoolArray, Finite, IntArray, Problem
+from spillover import validate
+from spillover.graph.core import CoreGraph
+from spillover.graph.regression import Regression, empty_regression, learn
+from spillover.kernels.evidence import total
+from spillover.kernels.regression import clear_regression, room_for_regression, shrink_weights
+from spillover.types import Array, Batch, Finite, Problem
 
 # Prior variance of a weight around 1: most spill-over is smaller than the reward itself.
 PRIOR_VARIANCE = 1.0
@@ -36,7 +38,7 @@ class PayoffGraph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PayoffWeights(GraphLearner):
+class PayoffWeights(CoreGraph):
     """The payoff is w'z plus noise that is independent of z, so w follows from a regression of the payoff on z.
 
     The prior is w = 1. Estimates are shrunk towards it by variance / (variance + 1), with the noise learned so far:
@@ -56,6 +58,8 @@ class PayoffWeights(GraphLearner):
     signed: bool = False
     unit_gain: bool = False
 
+    allocates = False
+
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
         validate.require(isinstance(self.unit_gain, bool), "unit_gain", self.unit_gain, "True or False")
@@ -64,38 +68,29 @@ class PayoffWeights(GraphLearner):
         prior = np.ones((1, problem.n_arms))
         return PayoffGraph(empty_regression(problem, prior, batch), np.ones((*batch, problem.n_arms)))
 
-    def absorb(
-        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> PayoffGraph:
-        regression, _ = regress(graph.regression, z, kernels.payoff_of(y)[..., None], weight)
-        return graph._replace(regression=regression)
+    def prepare(self, g: Any) -> Any:
+        return room_for_regression(g.weights.shape[0])
 
-    def absorb_rounds(
-        self, graph: PayoffGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> PayoffGraph:
-        if not unchanged(self, ABSORBING):
-            one_by_one: PayoffGraph = super().absorb_rounds(graph, z, y, weight, played_at)
-            return one_by_one
-        payoff = kernels.payoff_of(y)[..., None]
-        return graph._replace(regression=regress_rounds(graph.regression, z, payoff, weight))
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        payoff = room[2]
+        payoff[0] = total(lesson.y)
+        learn(g.regression, lesson.z, payoff, weight, room)
 
-    def solve(self, graph: PayoffGraph) -> PayoffGraph:
-        known = graph.regression
-        effects, scatter = known.effects[..., 0, :], known.scatter[..., 0, 0]
-        weights = kernels.shrunk_weights(known.root, effects, scatter, known.freedom, PRIOR_VARIANCE)
-        return graph._replace(weights=clip_weights(weights, self.signed, self.unit_gain))
+    def derive(self, g: Any, room: Any) -> None:
+        known, least = g.regression, 1.0 if self.unit_gain else LEAST_WEIGHT
+        shrink_weights(
+            known.root, known.effects[0], known.scatter[0, 0], known.freedom, PRIOR_VARIANCE,
+            -math.inf if self.signed else least, g.weights,
+        )  # fmt: skip
 
-    def forget(self, graph: PayoffGraph, rows: BoolArray) -> PayoffGraph:
-        prior = np.ones((1, graph.weights.shape[-1]))
-        graph.weights[rows] = 1.0
-        return graph._replace(regression=forget_rounds(graph.regression, prior, rows))
+    def show(self, g: Any, adjacency: Any) -> None:
+        for i in range(adjacency.shape[0]):
+            for j in range(adjacency.shape[1]):
+                adjacency[i, j] = math.nan
 
-
-def clip_weights(weights: Array, signed: bool, unit_gain: bool) -> Array:
-    """Weights in their possible range: positive unless signed, at least 1 if the direct effects are 1."""
-    if signed:
-        return weights
-    return np.maximum(weights, 1.0 if unit_gain else LEAST_WEIGHT)
-
-
-ABSORBING = methods_of(PayoffWeights, ("absorb",))
+    def forget_all(self, g: Any, room: Any) -> None:
+        known = g.regression
+        clear_regression(known.root, known.effects, known.scatter, known.ridge, False)
+        known.freedom = 0.0
+        for i in range(g.weights.shape[0]):
+            g.weights[i] = 1.0

@@ -1,13 +1,13 @@
 """Least squares of outcomes on z, by rank-one updates: the total effects, without assumptions about the graph."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
+from spillover.core.compiled import inner
 from spillover.graph.learner import largest_reward
-from spillover.state import repeat_in_place
-from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
+from spillover.kernels.regression import learn_outcome
+from spillover.types import Amount, Array, Batch, Constant, Finite, Problem
 
 # Relative to the squared rewards. It only makes the inverse exist: its bias is too small to affect decisions.
 RIDGE = 1e-9
@@ -39,44 +39,15 @@ def empty_regression(problem: Problem, prior: Array, batch: Batch) -> Regression
     )
 
 
-def regress(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> tuple[Regression, Array]:
-    """Learn from a round; also returns how much of it the past could have predicted, from 0 to 1. In place."""
-    certainty = kernels.regress(known.root, known.effects, known.scatter, z, outcome, weight)
-    return known._replace(freedom=np.asarray(known.freedom + certainty)), np.asarray(certainty)
+@inner
+def learn(known: Any, z: Any, outcome: Any, weight: Any, room: Any) -> Any:
+    """Learn from a round; returns how much of it the past could have predicted, from 0 to 1."""
+    squares, held, _ = room
+    certainty = learn_outcome(known.root, known.effects, known.scatter, z, outcome, weight, squares, held)
+    known.freedom += certainty
+    return certainty
 
 
-def regress_rounds(known: Regression, z: Array, outcome: Array, weight: Array | BoolArray) -> Regression:
-    """Learn many rounds of one history, in order along the first axis. In place."""
-    learned = (repeat_in_place(leaf, len(z)) for leaf in (known.root, known.effects, known.scatter))
-    certainty = kernels.regress(*learned, z, outcome, weight)
-    return known._replace(freedom=np.asarray(known.freedom + certainty.sum()))
-
-
-def summed(known: Regression) -> Regression:
-    """The regression of the sum of all outcomes on z."""
-    return Regression(
-        root=known.root.copy(),
-        effects=known.effects.sum(axis=-2, keepdims=True),
-        scatter=known.scatter.sum(axis=(-2, -1), keepdims=True),
-        freedom=known.freedom.copy(),
-        ridge=known.ridge.copy(),
-    )
-
-
-def forget_rounds(known: Regression, prior: Array, rows: BoolArray) -> Regression:
-    """Reset the rows of the batch in a mask."""
-    n = prior.shape[-1]
-    known.root[rows] = np.eye(n) / np.sqrt(known.ridge[rows])[..., None, None]
-    known.effects[rows] = prior
-    known.scatter[rows] = 0.0
-    return known._replace(freedom=np.where(rows, 0.0, known.freedom))
-
-
-def size_of(known: Regression) -> Array:
-    """The largest possible reward."""
-    return np.sqrt(known.ridge / RIDGE)
-
-
-def floor_of(known: Regression) -> Array:
+def floor_of(known: Any) -> Any:
     """The lower bound on the variance of a residual."""
     return (FLOOR / RIDGE) * known.ridge

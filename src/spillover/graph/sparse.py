@@ -5,25 +5,19 @@ G = sum y y' and c = sum (y_i - z_i) y. G and the residual correlations Q = (Y -
 updates, so a round costs the same however many came before; rows whose optimality conditions still hold are skipped.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
-from spillover.contracts import methods_of, unchanged
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.edges import (
-    ROW_BOUND,
-    SPARSITY,
-    check_lasso,
-    drop_infinite_weights,
-    edge_mask,
-    impossible_edges,
-)
-from spillover.graph.learner import LEARNING, MANY_ARMS, GraphLearner, GraphParts, largest_reward
-from spillover.state import repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Constant, Finite, IntArray, Problem
+from spillover.graph.core import CoreGraph
+from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_mask, impossible_edges
+from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
+from spillover.kernels.gram import absorb_outcome
+from spillover.kernels.graph import clear_fit, drop_infinite_weights, is_spent, note_moves, refit, room_for_refit
+from spillover.types import Array, Batch, BoolArray, Constant, Finite, Problem
 
 
 class Graph(NamedTuple):
@@ -47,7 +41,7 @@ class Graph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseGraph(GraphLearner):
+class SparseGraph(CoreGraph):
     """The paper's graph learner at a fixed sparsity (its lambda); absorb and solve work in place.
 
     With more than 500 arms a policy uses `CandidateGraph` instead, with the same parameters; `DenseGraph` never does.
@@ -72,17 +66,14 @@ class SparseGraph(GraphLearner):
     forbidden: Any = None
     signed: bool = False
 
+    allocates = False
+    constants: ClassVar[Mapping[str, int]] = {"bounded": 0}
     deferrable = True
     grids = ("sparsity",)
 
     @property
     def bounded(self) -> bool:
         return self.row_bound is not None
-
-    @property
-    def fuses(self) -> bool:
-        # compiled rounds do not look whether weights exist
-        return self.bounded and unchanged(self, AS_COMPILED)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or the same problem on candidate edges if there are many arms; an order needs no bound."""
@@ -120,52 +111,32 @@ class SparseGraph(GraphLearner):
             acyclic=np.full(batch, problem.acyclic),
         )
 
-    def absorb(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Graph:
-        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
-        kernels.absorb(graph.gram, graph.residual, graph.adjacency, z, y, weight)
-        return graph
+    # --- one graph --------------------------------------------------------------------------------------------------
 
-    def absorb_rounds(self, graph: Graph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Graph:
-        if not unchanged(self, ABSORBING):
-            one_by_one: Graph = super().absorb_rounds(graph, z, y, weight, played_at)
-            return one_by_one
-        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
-        statistics = (repeat_in_place(leaf, len(z)) for leaf in (graph.gram, graph.residual))
-        kernels.absorb(*statistics, graph.adjacency, z, y, weight)
-        return graph
+    def prepare(self, g: Any) -> Any:
+        return room_for_refit(g.weights.shape[0])
 
-    def solve(self, graph: Graph) -> Graph:
-        fit = kernels.fit_signed if self.signed else kernels.fit
-        fit(
-            graph.gram,
-            graph.residual,
-            graph.adjacency,
-            graph.pressure,
-            graph.weights,
-            graph.penalty,
-            graph.bound,
-            graph.acyclic,
-        )
-        if not self.bounded:
-            drop_infinite_weights(graph.adjacency, graph.weights)
-        return graph
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        errors = room[0]
+        absorb_outcome(g.gram, g.residual, g.adjacency, lesson.z, lesson.y, weight, g.acyclic, errors)
+        note_moves(lesson.y, errors, room)
 
-    def parts(self, graph: Graph) -> GraphParts:
-        gram, residual, adjacency, pressure, weights, penalty, bound, acyclic = graph
-        return GraphParts(weights, gram, residual, adjacency, pressure, penalty, bound, acyclic)
+    def derive(self, g: Any, room: Any) -> None:
+        if is_spent(room):
+            refit(
+                g.gram, g.residual, g.adjacency, g.pressure, g.weights, g.penalty, g.bound, g.acyclic, self.signed,
+                room, True,
+            )  # fmt: skip
+            if not self.bounded:
+                drop_infinite_weights(g.adjacency, g.weights, room[0])
 
-    def gram(self, graph: Graph) -> Array:
-        return graph.gram
+    def forget_all(self, g: Any, room: Any) -> None:
+        clear_fit(g.gram, g.residual, g.adjacency, g.pressure, g.weights, room)
 
-    def forget(self, graph: Graph, rows: BoolArray) -> Graph:
-        for part in (graph.gram, graph.residual, graph.adjacency, graph.pressure):
-            part[rows] = 0.0
-        graph.weights[rows] = 1.0
-        return graph
+    # --- many ---------------------------------------------------------------------------------------------------------
 
-
-ABSORBING = methods_of(SparseGraph, ("absorb",))
-AS_COMPILED = methods_of(SparseGraph, LEARNING)
+    def signals(self, graph: Graph) -> dict[str, Any]:
+        return {"gram": graph.gram}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,20 @@
 """The paper's graph learner with its sparsity chosen online, by prediction on held-out rounds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels
+from spillover.core.compiled import inner
+from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
-from spillover.graph.learner import GraphLearner
 from spillover.graph.sparse import Graph, SparseGraph
-from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Problem, Round, Within
+from spillover.kernels.evidence import total
+from spillover.kernels.gram import absorb_outcome, squared_error
+from spillover.kernels.graph import clear_fit, drop_infinite_weights, refit, room_for_refit
+from spillover.types import Amount, Batch, Finite, IntArray, Problem, Round, Within
 
 AUTO_GRID = np.logspace(-5, 6, 12)
 HELD_OUT_EVERY = 10
@@ -37,7 +41,7 @@ class TunedGraph(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfTunedGraph(GraphLearner):
+class SelfTunedGraph(CoreGraph):
     """The sparsity is chosen online, by squared prediction error on rounds held out of the fit.
 
     One round of play in ten is held out. The largest sparsity whose error is within 1% of the lowest is used; the
@@ -53,6 +57,9 @@ class SelfTunedGraph(GraphLearner):
     forbidden: Any = None
     signed: bool = False
 
+    allocates = False
+    constants: ClassVar[Mapping[str, int]] = {"bounded": 0}
+    helpers = ("fit_all",)
     deferrable = True
 
     @property
@@ -86,73 +93,84 @@ class SelfTunedGraph(GraphLearner):
             weights=np.ones((*batch, n)),
         )
 
-    def absorb(
-        self, graph: TunedGraph, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray
-    ) -> TunedGraph:
-        held = held_out(weight, played_at)
-        fits, fitted = graph.fits, np.where(held, 0.0, weight)
-        z, y = np.ascontiguousarray(z), np.ascontiguousarray(y)
-        kernels.absorb(fits.gram, fits.residual, fits.adjacency, z[..., None, :], y[..., None, :], fitted[..., None])
-        if not held.any():
-            return graph
-        kept, rest = np.where(held, weight, 0.0)[..., None], y - z
-        return graph._replace(
-            held_gram=graph.held_gram + (kept * y)[..., :, None] * y[..., None, :],
-            held_cross=graph.held_cross + (kept * rest)[..., :, None] * y[..., None, :],
-            held_energy=graph.held_energy + kept * rest**2,
-            held_rounds=graph.held_rounds + held,
-        )
+    # --- one graph --------------------------------------------------------------------------------------------------
 
-    def solve(self, graph: TunedGraph) -> TunedGraph:
-        fits = self.fitter.solve(graph.fits)
-        error = kernels.squared_error(
-            graph.held_gram[..., None, :, :],
-            graph.held_cross[..., None, :, :],
-            graph.held_energy[..., None, :],
-            fits.adjacency,
-        )
-        choice = largest_near_best(error, graph.held_energy.sum(axis=-1))
-        adjacency, weights = pick(fits, choice)
-        return graph._replace(choice=choice, adjacency=adjacency, weights=weights)
+    def prepare(self, g: Any) -> Any:
+        return room_for_refit(g.weights.shape[0]), np.empty(g.fits.bound.shape[0])
 
-    def gram(self, graph: TunedGraph) -> Array:
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        fits, z, y, n = g.fits, lesson.z, lesson.y, g.weights.shape[0]
+        if lesson.round % HELD_OUT_EVERY != HELD_OUT_PHASE:
+            for k in range(fits.bound.shape[0]):
+                absorb_outcome(fits.gram[k], fits.residual[k], fits.adjacency[k], z, y, weight, False, room[0][0])
+            return
+        for i in range(n):
+            rest = y[i] - z[i]
+            g.held_energy[i] += weight * rest**2
+            for j in range(n):
+                g.held_gram[i, j] += weight * y[i] * y[j]
+                g.held_cross[i, j] += weight * rest * y[j]
+        g.held_rounds += 1
+
+    def derive(self, g: Any, room: Any) -> None:
+        error = room[1]
+        self.fit_all(g, room)
+        for k in range(error.shape[0]):
+            error[k] = squared_error(g.held_gram, g.held_cross, g.held_energy, g.fits.adjacency[k])
+        g.choice = largest_near_best(error, total(g.held_energy))
+        take_fit(g.fits, g.choice, g.adjacency, g.weights)
+
+    def fit_all(self, g: Any, room: Any) -> None:
+        """Solve the graph problem for each sparsity."""
+        fits, (work, _) = g.fits, room
+        for k in range(fits.bound.shape[0]):
+            for i in range(g.weights.shape[0]):
+                work[1][i] = 0.0  # nothing is kept from one fit to the next
+            refit(
+                fits.gram[k], fits.residual[k], fits.adjacency[k], fits.pressure[k], fits.weights[k], fits.penalty[k],
+                fits.bound[k], fits.acyclic[k], self.signed, work, False,
+            )  # fmt: skip
+            if not self.bounded:
+                drop_infinite_weights(fits.adjacency[k], fits.weights[k], work[0])
+
+    def forget_all(self, g: Any, room: Any) -> None:
+        fits = g.fits
+        for k in range(fits.bound.shape[0]):
+            clear_fit(fits.gram[k], fits.residual[k], fits.adjacency[k], fits.pressure[k], fits.weights[k], room[0])
+        for i in range(g.weights.shape[0]):
+            g.held_energy[i], g.weights[i] = 0.0, 1.0
+            for j in range(g.weights.shape[0]):
+                g.held_gram[i, j] = g.held_cross[i, j] = g.adjacency[i, j] = 0.0
+        g.held_rounds = g.choice = 0
+
+    # --- many ---------------------------------------------------------------------------------------------------------
+
+    def signals(self, graph: TunedGraph) -> dict[str, Any]:
         """Held-out rounds included."""
-        return np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)
-
-    def forget(self, graph: TunedGraph, rows: BoolArray) -> TunedGraph:
-        self.fitter.forget(graph.fits, rows)
-        return graph._replace(
-            held_gram=np.where(rows[..., None, None], 0.0, graph.held_gram),
-            held_cross=np.where(rows[..., None, None], 0.0, graph.held_cross),
-            held_energy=np.where(rows[..., None], 0.0, graph.held_energy),
-            held_rounds=np.where(rows, 0, graph.held_rounds),
-            choice=np.where(rows, 0, graph.choice),
-            adjacency=np.where(rows[..., None, None], 0.0, graph.adjacency),
-            weights=np.where(rows[..., None], 1.0, graph.weights),
-        )
+        return {"gram": np.asarray(graph.fits.gram[..., 0, :, :] + graph.held_gram)}
 
 
-def held_out(weight: Array | BoolArray, played_at: IntArray) -> BoolArray:
-    """Whether the rounds that have arrived are held out of the fit, (*batch,)."""
-    return np.asarray((played_at % HELD_OUT_EVERY == HELD_OUT_PHASE) & (np.asarray(weight, float) > 0))
+@inner
+def take_fit(fits: Any, choice: Any, adjacency: Any, weights: Any) -> None:
+    """Copy adjacency and weights of the chosen fit."""
+    for i in range(weights.shape[0]):
+        weights[i] = fits.weights[choice, i]
+        for j in range(weights.shape[0]):
+            adjacency[i, j] = fits.adjacency[choice, i, j]
 
 
-def pick(fits: Graph, choice: IntArray) -> tuple[Array, Array]:
-    """Adjacency and weights of the chosen fit of each row of the batch."""
-    picked = choice[..., None, None]
-    adjacency = np.take_along_axis(fits.adjacency, picked[..., None], axis=-3)[..., 0, :, :]
-    return adjacency, np.take_along_axis(fits.weights, picked, axis=-2)[..., 0, :]
-
-
-def largest_near_best(error: Array, energy: Array) -> IntArray:
+@inner
+def largest_near_best(error: Any, energy: Any) -> Any:
     """Position of the last entry within 1% of the lowest; 0 if all of them are.
 
     An exact fit leaves rounding errors, which may be negative, so errors below 1e-12 of the energy count as equal.
 
-    >>> largest_near_best(np.array([1.0, 1.001, 2.0]), energy=np.array(10.0)).item()
+    >>> int(largest_near_best(np.array([1.0, 1.001, 2.0]), energy=10.0))
     1
     """
-    least = np.maximum(error.min(axis=-1, keepdims=True), 0.0)
-    near = error <= 1.01 * least + 1e-12 * energy[..., None]
-    last = error.shape[-1] - 1 - np.argmax(near[..., ::-1], axis=-1)
-    return np.asarray(np.where(near.all(axis=-1), 0, last))
+    least, last, all_near = max(error.min(), 0.0), 0, True
+    for k in range(error.shape[0]):
+        near = error[k] <= 1.01 * least + 1e-12 * energy
+        all_near &= near
+        last = k if near else last
+    return 0 if all_near else last

@@ -91,7 +91,7 @@ def assemble(
 
 
 def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:
-    """Where no cell says "not chosen", empty cells of rounds with a decision or an outcome do; and a note."""
+    """Take empty decisions of rounds that were played as "not chosen" if no cell says so; with a note."""
     there = ~np.isnan(panel.decision)
     played = there.any(axis=1, keepdims=True) | ~np.isnan(panel.y).all(axis=1, keepdims=True)
     blank = ~there & panel.present & played
@@ -141,7 +141,7 @@ def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
 
 
 def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]:
-    """What is missing and how it is taken: one note for each cause."""
+    """Say what is missing and how it is treated, one note for each cause."""
     notes: list[str] = []
     if not len(played):
         return notes

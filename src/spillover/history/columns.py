@@ -69,7 +69,7 @@ def plain(name: str) -> str:
 
 @lru_cache(65536)
 def rank(name: str, words: tuple[str, ...]) -> int | None:
-    """How sure a name is, from 0 (most sure); None if it is not among the words."""
+    """Rank a name among its synonyms, from 0 (surest); None if it is none of them."""
     folded = plain(name)
     for position, some in enumerate(words):
         if folded in some.split():
@@ -83,7 +83,7 @@ def is_a(name: str, words: str) -> bool:
 
 @lru_cache(65536)
 def level_of(name: str, some: tuple[str, ...]) -> int:
-    """How sure a name is: the whole name is known, or a part of it."""
+    """Rate how well a name is known: as a whole, or in part."""
     position = rank(name, some)
     if position is not None:
         return NAMED if position == 0 else KNOWN
@@ -283,7 +283,7 @@ def tokens(text: str) -> Tokens:
 
 
 def split(part: Tokens, separator: str, most: int = -1) -> list[Tokens]:
-    """Split at a separator that is not in quotes, at most so many times."""
+    """Split at a separator that is not in quotes, at most `most` times."""
     found: list[Tokens] = [[]]
     for sign, quoted in part:
         if sign == separator and not quoted and (most < 0 or len(found) <= most):
@@ -335,7 +335,7 @@ def as_items(value: object) -> tuple[Item, ...]:
 
 
 def matches(pattern: str, name: str) -> str | None:
-    """What the asterisk of a pattern stands for in a name; None if the name does not match.
+    """Return what the asterisk of a pattern stands for in a name; None if the name does not match.
 
     >>> matches("feat." + STAR, "feat.heinz41")
     'heinz41'
@@ -434,7 +434,7 @@ def collapsed(names: Sequence[str], among: Sequence[str]) -> list[str]:
 
 
 class TakenColumn(NamedTuple):
-    """What a column was taken for, and why."""
+    """The meaning that a column was given, and why."""
 
     column: str
     meaning: str
@@ -461,7 +461,7 @@ class Reading:
         return {*self.round, *((self.arm,) if self.arm else ()), *(item.name for item in items)}
 
     def taken(self, names: Sequence[str]) -> tuple[TakenColumn, ...]:
-        """What each column of the table was taken for, in the order of the table."""
+        """List the meaning of each column, in the order of the table."""
         chosen = "dose" if self.amounts else "chosen"
         roles = {name: "round" for name in self.round} | ({self.arm: "arm"} if self.arm else {})
         roles |= {item.name: "context" for item in self.context if item.name in names}

@@ -117,7 +117,7 @@ def is_blank(cell: Any) -> bool:
 
 
 def filled_rows(name: str, sheet: Any, most: int) -> list[list[Any]]:
-    """The rows that have a value. A text may be in many cells, and a cell far to the right: at most so many bytes."""
+    """The rows that have a value. A text may be in many cells, and a cell far to the right: a limit on the bytes."""
     rows, size = [], 0
     for row in rows_of(name, sheet):
         size += sum(CELL + len(cell) if isinstance(cell, str) else CELL for cell in row)
@@ -129,7 +129,7 @@ def filled_rows(name: str, sheet: Any, most: int) -> list[list[Any]]:
 
 
 def unknown_results(name: str, content: bytes, sheet: Any) -> int:
-    """How many cells of a sheet have a formula without a result."""
+    """Count the cells of a sheet with a formula but no stored result."""
     written = next(other for other in open_book(name, content, data_only=False) if other.title == sheet.title)
     rows = zip(rows_of(name, sheet), rows_of(name, written), strict=True)
     return sum(result is None and cell is not None for known, own in rows for result, cell in zip_longest(known, own))
@@ -171,7 +171,7 @@ UNCLOSED = 0  # the number of values in a row of which a quoted one does not end
 
 
 class Layout(NamedTuple):
-    """How the lines of a CSV file are read as rows."""
+    """The layout of a CSV file: separator, columns and first row."""
 
     path: Path
     skip: int  # lines before the first row
@@ -478,20 +478,16 @@ def csv_batches(
     layout: Layout,
     places: Sequence[int],
     *,
-    types: Mapping[int, Any] | None = None,
-    point: str = ".",
     skip: Callable[[Any], str] | None = None,
 ) -> Iterator[tuple[Any, int]]:
-    """The rows of a CSV file; a cell or row that does not fit is an error of arrow's.
+    """The rows of a CSV file, as texts; a row of another width is an error of arrow's.
 
-    types: of columns that are not read as text. point: the decimal sign of numbers. skip: called with each row of
-    another width. After an interrupt arrow's threads must not call into an interpreter that is ending, so that it is
-    for a second reading only.
+    skip: called with each such row instead. After an interrupt arrow's threads must not call into an interpreter that
+    is ending, so that it is for a second reading only.
     """
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
 
-    kinds = dict.fromkeys(places, pa.string()) | dict(types or {})
     raw = pa.OSFile(str(layout.path))
     try:
         reader = arrow_csv.open_csv(
@@ -501,11 +497,10 @@ def csv_batches(
             ),
             arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types={str(place): kind for place, kind in kinds.items()},
+                column_types={str(place): pa.string() for place in places},
                 include_columns=[str(place) for place in places],
                 strings_can_be_null=True,
                 null_values=[""],
-                decimal_point=point,
             ),
         )
         for batch in reader:

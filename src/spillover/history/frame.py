@@ -40,7 +40,7 @@ MOST_CELLS = 400_000_000  # of a table that is read as a whole
 
 @dataclass(frozen=True)
 class Style:
-    """How the cells of a table are written, where a cell alone does not tell."""
+    """Decimal sign and order of dates, where a cell alone does not settle them."""
 
     point: str | None = None  # the decimal sign, if it was given
     dates: str | None = None  # "day-first" or "month-first", if it was given
@@ -234,7 +234,7 @@ class Frame:
 
     @property
     def name(self) -> str:
-        """What messages call the table."""
+        """The table's name in messages."""
         return str(self.table.path)
 
     @cached_property

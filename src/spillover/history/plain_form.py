@@ -88,27 +88,18 @@ def is_readable(meaning: str, kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in accepted)
 
 
-def read_all(table: OpenTable, places: Mapping[str, int], problems: Problems, progress: Progress) -> Rows:
+def read_all(table: OpenTable, places: Mapping[str, int], progress: Progress) -> tuple[Rows, Problems]:
     """Read every cell; cells that cannot be read are problems, and missing in the rows.
 
-    The numbers of a CSV file are parsed by arrow where possible; a file with problems is read again as text, to quote
-    its cells.
+    A file with rows of a wrong width, or that is not UTF-8, is read again, to say where.
     """
     import pyarrow as pa
 
     if table.layout is None:
         check_types(table, places)
-        return read_rows(table, places, problems, progress)
-    comma = table.layout.separator != ","
-    names = pa.dictionary(pa.int32(), pa.string())
-    types = {place: pa.float64() if meaning in ("z", "y") else names for meaning, place in places.items()}
-    for point in ".,"[: 1 + comma]:
-        quick = Problems()
-        with suppress(pa.ArrowInvalid, OSError, EOFError):
-            rows = read_rows(table, places, quick, progress, types=types, point=point)
-            if not quick.count:
-                return rows
-            del rows  # memory may not suffice for two
+        return read_rows(table, places, progress)
+    with suppress(pa.ArrowInvalid, OSError, EOFError):
+        return read_rows(table, places, progress)
     check_utf8(table.path)  # before arrow shows rows of a wrong width to Python, as text
     broken: list[int] = []
 
@@ -117,28 +108,26 @@ def read_all(table: OpenTable, places: Mapping[str, int], problems: Problems, pr
         return "skip"
 
     try:
-        rows = read_rows(table, places, problems, progress, comma=comma, skip=skip)
+        rows, problems = read_rows(table, places, progress, skip=skip)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
         raise csv_error(table.layout, error) from None
     if broken:
         report_broken(table.layout, problems)
-    return rows
+    return rows, problems
 
 
 def read_rows(
     table: OpenTable,
     places: Mapping[str, int],
-    problems: Problems,
     progress: Progress,
-    *,
-    comma: bool = False,
     **options: Any,
-) -> Rows:
-    """Read the cells, batch by batch. comma: texts may have decimal commas; options: those of `csv_batches`."""
+) -> tuple[Rows, Problems]:
+    """Read the cells, batch by batch. options: those of `csv_batches`."""
+    comma = table.layout is not None and table.layout.separator != ","  # then texts may have decimal commas
     rounds = Names(most=MOST_ROUNDS, what=f"rounds in {table.path}")
     arms = Names(most=MOST_ARMS, what=f"arms in {table.path}")
     columns = {name: GrowingColumn(kind) for name, kind in KINDS.items()}
-    row, seen = 0, 0
+    problems, row, seen = Problems(), 0, 0
     for batch, read in batches(table, list(places.values()), **options):
         cells = zip(places.items(), batch.columns, strict=True)
         values = {meaning: checked_texts(table, place, column) for (meaning, place), column in cells}
@@ -164,7 +153,7 @@ def read_rows(
             raise ValueError(f"{table.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
         progress(read)
     found = {name: column.array() for name, column in columns.items() if name != "y" or name in places}
-    return Rows(**{"y": None} | found, rounds=rounds.values, arms=arms.values)
+    return Rows(**{"y": None} | found, rounds=rounds.values, arms=arms.values), problems
 
 
 class GrowingColumn:
@@ -345,7 +334,7 @@ def check_rewards(rows: Rows, problems: Problems, reward_range: Any, overall_ran
 
 
 def range_hint(z: Array) -> str:
-    """How to declare a range, with the range of the file."""
+    """Hint how to declare a range, with the range of the file."""
     return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 
@@ -407,9 +396,8 @@ def read_plain(
     renamed: the names of columns that were given. reward_range: range of z, (0, 1) by default. overall_range: range of
     y, any by default. All problems of the table are reported at once, in the `lines` of the HistoryError.
     """
-    problems = Problems()
     places = plain_places(table, renamed)
-    rows = read_all(table, places, problems, progress)
+    rows, problems = read_all(table, places, progress)
     if table.layout and table.layout.separator == ",":
         hint = "decimal commas are accepted where semicolons or tabs separate columns"
         problems.add_hint("number", DECIMAL_COMMA, hint)

@@ -27,7 +27,7 @@ CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may
 
 
 class Options(NamedTuple):
-    """How a table is to be read."""
+    """Options of `read_history`, checked."""
 
     wanted: Wanted
     context: tuple[Item, ...]
@@ -106,7 +106,7 @@ def read_history(
 
 
 def name_of(source: str) -> str:
-    """What messages call a file; "-" is standard input."""
+    """The name of a file in messages; "-" is standard input."""
     return STDIN if source == "-" else source
 
 
@@ -170,7 +170,7 @@ def read_form(table: OpenTable, options: Options) -> History:
 
 
 def plain_columns(names: Sequence[str], renamed: Mapping[str, str]) -> int:
-    """How many of the columns of the plain form are there; 0 if z is not, or more than one other is missing."""
+    """Count the columns of the plain form; 0 if z is missing, or more than one other."""
     folded = {name.casefold() for name in names}
     found = [name for name in NEEDED if renamed.get(name, name).casefold() in folded]
     return len(found) if "z" in found and len(found) >= len(NEEDED) - 1 else 0

@@ -92,7 +92,7 @@ class Problems:
 
 
 def also(places: Sequence[int | None], count: int, word: str, texts: Sequence[str] = ()) -> str:
-    """How many problems of a kind there are, where the first are, and what was found there if it differs.
+    """Count the problems of a kind; say where the first are, and what was found there if it differs.
 
     >>> also([2, 3, 4, 5, 6], 50, "")
     ' (50 like this: lines 2, 3, 4, 5, 6, ...)'
@@ -256,7 +256,7 @@ def range_of_effects(history: History) -> Range:
 
 
 def width(values: Array) -> float:
-    """How far an outcome varies; its size if it does not vary at all."""
+    """The spread of an outcome; its size if it does not vary."""
     if not len(values):
         return 0.0
     low, high = np.quantile(values, TAILS)

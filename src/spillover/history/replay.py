@@ -11,9 +11,10 @@ from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
 from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.core.ahead import compiled_beside
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
-from spillover.learner_input import Details
-from spillover.live import Learner
+from spillover.learner.one import Learner
+from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
 from spillover.rng import Purpose
@@ -33,7 +34,6 @@ class RoundBatch(NamedTuple):
     stop: int
     judged: bool  # whether the policy gets the memo that it had before the first of them
     solved: bool  # whether the policy solves for the graph after them
-    brief: bool = False  # whether costly estimates may stay as they were: there are more rounds to come in this batch
 
 
 class Schedule(NamedTuple):
@@ -58,12 +58,12 @@ class Schedule(NamedTuple):
             yield RoundBatch(self.unjudged, False, True)
         for start in range(max(done, self.unjudged), self.learned, self.pace):
             stop = start + self.pace
-            yield RoundBatch(min(stop, self.learned), self.has_memo, True, brief=stop > self.learned)
+            yield RoundBatch(min(stop, self.learned), self.has_memo, True)
         for start in range(max(done, self.learned), self.rounds, self.after):
             yield RoundBatch(min(start + self.after, self.rounds), self.has_memo, False)
 
     def way_to(self, stop: int) -> tuple[int, ...] | None:
-        """What the state after `stop` rounds depends on besides them; None if no full batch ends there.
+        """Identify the state after `stop` rounds by all else it depends on; None if no full batch ends there.
 
         Schedules with the same way to a round have the same batches up to it.
         """
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
 
 
 def schedule_of(policy: Policy, has_memo: bool, arrived: BoolArray) -> Schedule:
-    """How a policy learns a history.
+    """The batches in which a policy learns a history.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
     round gives the same result (wherever the minimiser is unique, see docs/graph.md). A policy that scores candidates
@@ -104,7 +104,7 @@ def power_of_two(least: int) -> int:
 
 
 class Checkpoint(NamedTuple):
-    """What is known after the first `done` rounds."""
+    """The state of a replay after the first `done` rounds."""
 
     asked: Any  # see `Start`
     way: tuple[int, ...]  # see `Schedule.way_to`
@@ -239,21 +239,22 @@ def replay_history(
     done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
     first, accepts = done, player.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
-    for stop, judged, solved, brief in schedule.batches(done):
-        memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
-        batch = between(rounds, done - first, stop - first, memo)
-        state = player.catch_up(state, batch, done + 1, rng)
-        if solved and (batch.arrived.any() or stop == schedule.unjudged):
-            state = player.solve_briefly(state) if brief else player.solve(state)
-        for row in np.flatnonzero(~batch.arrived):
-            learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
-            if batch.context is not None or batch.dose is not None:
-                learner.details[done + 1 + int(row)] = details_of(batch, int(row))
-        if stop // EVERY > done // EVERY:
-            progress(stop)
-        done = stop
-        if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
-            checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
+    with compiled_beside(player):
+        for stop, judged, solved in schedule.batches(done):
+            memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
+            batch = between(rounds, done - first, stop - first, memo)
+            state = player.catch_up(state, batch, done + 1, rng)
+            if solved and (batch.arrived.any() or stop == schedule.unjudged):
+                state = player.solve(state)
+            for row in np.flatnonzero(~batch.arrived):
+                learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
+                if batch.context is not None or batch.dose is not None:
+                    learner.details[done + 1 + int(row)] = details_of(batch, int(row))
+            if stop // EVERY > done // EVERY:
+                progress(stop)
+            done = stop
+            if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
+                checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
     learner.state = state
     learner.rounds = done
     if context is not None:
@@ -359,7 +360,7 @@ def between(rounds: Feedback, start: int, stop: int, memo: Any) -> Feedback:
 
 
 def details_of(rounds: Feedback, row: int) -> Details:
-    """What is known of a pending round besides its decision."""
+    """The context and doses of a pending round."""
     context, dose = rounds.context, rounds.dose
     return Details(None if context is None else context[row].copy(), None if dose is None else dose[row].copy())
 
@@ -371,7 +372,7 @@ def next_reasons(
     effort: int = EFFORT,
     **options: Any,
 ) -> Reasons:
-    """What the learner chooses next and why; the constraints apply to this decision only.
+    """The reasons for the next decision; the constraints apply to this decision only.
 
     effort: steps after which the search for the best set under constraints stops with the best one found so far.
     options: further ones of `spillover.reasons.reasons`.

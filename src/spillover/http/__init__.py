@@ -4,6 +4,6 @@ from spillover.registry import needed_for
 
 with needed_for("the service", "serve"):
     from spillover.http.app import create_app
-    from spillover.http.server_settings import ServerSettings
+    from spillover.http.guard import ServerSettings
 
 __all__ = ["ServerSettings", "create_app"]

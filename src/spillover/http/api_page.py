@@ -7,8 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
-from spillover.http.answer import Json
-from spillover.http.problem import Problem
+from spillover.http.answers import Json, Problem
 
 router = APIRouter(include_in_schema=False)
 FILES = {

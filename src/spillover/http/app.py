@@ -8,28 +8,18 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from spillover import __version__
-from spillover.http import api_page, history_files, operations, reading, rounds, streams
-from spillover.http.door import Door
-from spillover.http.guard import Guard
-from spillover.http.problem import HANDLERS
-from spillover.http.server_settings import ServerSettings
-from spillover.http.watch import Watch
+from spillover.http import api_page
+from spillover.http.answers import HANDLERS
+from spillover.http.guard import Guard, ServerSettings
+from spillover.http.metrics import Watch
+from spillover.http.routes import ROUTERS
+from spillover.http.state import ServerState
 from spillover.service import Service
 
 DESCRIPTION = """Decisions on streams of rounds; outcomes may come late, in parts, twice, or corrected.
 
 Requests are strict: unknown fields, fields given twice, NaN and numbers in quotes are refused. Errors are problem
 details (RFC 9457). Every request that records something may carry an Idempotency-Key, to be repeated safely."""
-ROUTERS = (
-    streams.reading,
-    streams.admin,
-    reading.router,
-    rounds.router,
-    history_files.importing,
-    history_files.exporting,
-    operations.router,
-    api_page.router,
-)
 
 
 def create_app(
@@ -43,7 +33,7 @@ def create_app(
 
     routes: further ones, such as those of the page. say: is told, in words, that it compiles and that it is ready.
     """
-    door = Door(service, settings or ServerSettings(), say)
+    server = ServerState(service, settings or ServerSettings(), say)
     app = FastAPI(
         title="Spillover",
         version=__version__,
@@ -55,25 +45,25 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
         exception_handlers=HANDLERS,
     )
-    app.state.door = door
-    for router in ROUTERS:
+    app.state.server = server
+    for router in (*ROUTERS, api_page.router):
         app.include_router(router)
     app.router.routes.extend(routes)
-    app.add_middleware(Watch, metrics=door.metrics)
-    app.add_middleware(Guard, settings=door.settings)
+    app.add_middleware(Watch, metrics=server.metrics)
+    app.add_middleware(Guard, settings=server.settings)
     return app
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Get ready, and look for changes by other servers as long as this one runs."""
-    door = app.state.door
-    door.begin()
-    looking = asyncio.create_task(door.listeners.look())
+    server = app.state.server
+    server.begin()
+    looking = asyncio.create_task(server.listeners.look())
     try:
         yield
     finally:
-        door.end()
+        server.end()
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking

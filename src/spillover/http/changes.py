@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 from starlette.concurrency import run_in_threadpool
 
+from spillover.http.answers import Problem
+from spillover.http.guard import ServerSettings
 from spillover.http.metrics import Metrics
-from spillover.http.problem import Problem
-from spillover.http.server_settings import ServerSettings
 from spillover.service import StorageError
 from spillover.service.log import EventLog
 

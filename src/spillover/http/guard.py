@@ -1,16 +1,19 @@
-"""What every request passes first: host and origin, the size of its body; and the headers of every answer."""
+"""What an operator may set, and what every request passes first: host, origin, the size of its body."""
 
 import asyncio
+import ipaddress
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from spillover.http.addresses import LOCAL_NAMES, host_name, is_address, is_loopback
-from spillover.http.problem import Problem, problem_response
-from spillover.http.server_settings import ServerSettings
+from spillover.http.answers import Problem, problem_response
 
+LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+MEBIBYTE = 1 << 20
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 POLICY = "; ".join(
     (
@@ -35,6 +38,35 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",  # unless a route says otherwise
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How the service is offered.
+
+    host: the address that the server listens on. hosts: further names under which it may be asked for.
+    tokens: the file of tokens. As long as there is no such file, and neither another address nor another name,
+        everybody on this machine may do everything; otherwise each request needs a token.
+    largest_body, largest_file: bytes of a request, and of a file to import.
+    slowest_headers, slowest_body: seconds until the headers of a request, and then its body, must have arrived.
+    readers: threads for requests that read; others wait for one of them, and requests that record do not.
+    most_listeners: pages and programs that wait for changes at a time.
+    heartbeat: seconds between signs of life of a connection that waits. poll: seconds between looks for what other
+        servers recorded.
+    """
+
+    host: str = "127.0.0.1"
+    hosts: tuple[str, ...] = ()
+    tokens: Path | None = None
+    largest_body: int = 2 * MEBIBYTE
+    largest_file: int = 256 * MEBIBYTE
+    slowest_headers: float = 20.0
+    slowest_body: float = 60.0
+    readers: int = 4
+    most_listeners: int = 500
+    heartbeat: float = 15.0
+    poll: float = 2.0
+    extra_headers: dict[str, str] = field(default_factory=dict)
 
 
 class Guard:
@@ -143,3 +175,39 @@ def limited(receive: Receive, limit: int, seconds: float) -> Receive:
         return message
 
     return receiving
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("example.org")
+    (True, True, False, False)
+    """
+    if host == "localhost":
+        return True
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
+
+
+def is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def host_name(header: str) -> str:
+    """The name in a Host header, without its port; empty if it is none.
+
+    >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("a@b"), host_name("evil.example/x")
+    ('localhost', '::1', '', '')
+    """
+    if not header or any(sign in header for sign in "/@?#\\ \t"):
+        return ""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return ""

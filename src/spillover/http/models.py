@@ -2,22 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
 from spillover.history.record import MOST_ARMS
-from spillover.service.reporting import MOST_ITEMS
+from spillover.service.outcomes import MOST_ITEMS
+from spillover.service.settings import Name, Settings, SomeSettings
 
 LARGEST_ROUND = 10**15
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 Round = Annotated[
     Annotated[int, Field(ge=-LARGEST_ROUND, le=LARGEST_ROUND)] | Annotated[str, Field(min_length=1, max_length=40)],
     Field(description="A number, a date, a time, a month (2026-03), a quarter (2026Q1) or a week (2026-W05)."),
 ]
 Arms = Annotated[list[Name], Field(max_length=MOST_ARMS)]
-Range = Annotated[list[float], Field(min_length=2, max_length=2)]
 Context = Annotated[dict[Name, float | Name], Field(max_length=MOST_ARMS)]
-# not module:name, as from the command line: nobody can have a module loaded from afar
-Policy = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
 Reason = Annotated[str, Field(max_length=1_000, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
@@ -27,27 +24,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class Changes(Strict):
-    """Settings of a stream. Arms, observes, context, minimise and doses cannot change once there is one."""
-
-    arms: Arms = []
-    budget: int = Field(1, ge=1, le=MOST_ARMS)
-    observes: Literal["both", "own", "overall", "payoff"] = "both"
-    policy: Policy | None = None
-    set: Annotated[list[Name], Field(max_length=100)] = []
-    reward_range: Range | None = None
-    overall_range: Range | None = None
-    context: Annotated[list[Name], Field(max_length=100)] = []
-    minimise: bool = False
-    limits: Annotated[list[dict[Name, JsonValue]], Field(max_length=1_000)] = []
-    effort: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    greedy: bool = False
-    seed: int = Field(0, ge=0, lt=2**63)
-    max_age_rounds: Annotated[int, Field(ge=1, le=2**31)] | None = None
-    doses: bool = False
-
-
-class SettingsChange(Changes):
+class SettingsChange(SomeSettings):
     """Only the fields that are to change."""
 
     read_at: int | None = Field(
@@ -58,11 +35,8 @@ class SettingsChange(Changes):
     )
 
 
-class NewSettings(Changes):
+class NewSettings(Settings):
     """Settings of a new stream."""
-
-    arms: Annotated[Arms, Field(min_length=1)]
-    budget: int = Field(ge=1, le=MOST_ARMS)
 
 
 class NewStream(Strict):

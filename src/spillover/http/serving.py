@@ -25,7 +25,7 @@ class Server(uvicorn.Server):
     """uvicorn's server; connections that wait for changes end first, or it would wait for them."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.config.app.state.door.listeners.stop()  # type: ignore[union-attr]
+        self.config.app.state.server.listeners.stop()  # type: ignore[union-attr]
         await super().shutdown(sockets)
 
 
@@ -52,7 +52,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     def wait_for_headers(self) -> None:
         """Start to wait; more of the headers does not prolong it."""
         if self.patience is None:
-            seconds = self.config.app.state.door.settings.slowest_headers
+            seconds = self.config.app.state.server.settings.slowest_headers
             self.patience = self.loop.call_later(seconds, self.transport.close)
 
     def stop_waiting(self) -> None:

@@ -64,7 +64,7 @@ def arrival_of(feedback: Feedback, played_at: int, problem: Problem) -> Arrival:
 
 
 def observation_of(problem: Problem, played: int, arrivals: Sequence[Arrival], context: Any) -> Observation:
-    """What an agent sees before a round: sums over the rounds whose outcomes have arrived since the one before.
+    """The observation of an agent before a round: sums over the rounds whose outcomes arrived since the last.
 
     >>> arrival = {"round": 1, "x": np.array([True, False]), "z": np.array([1.0, 0.0]), "y": np.array([1.0, 0.5])}
     >>> shown = observation_of(Problem(n_arms=2, budget=1), 3, [arrival], None)
@@ -81,7 +81,7 @@ def observation_of(problem: Problem, played: int, arrivals: Sequence[Arrival], c
 
 
 def fresh_part(arrival: Arrival, name: str) -> Array:
-    """What is new in the outcome of a round; 0 elsewhere."""
+    """The new part of the outcome of a round; 0 elsewhere."""
     values = np.asarray(arrival[name], float)
     return np.where(arrival["fresh"], values, 0.0) if "fresh" in arrival else values
 
@@ -154,7 +154,7 @@ class SeatedPolicy(Policy):
 
     @abstractmethod
     def decide(self, seat: Seat, played: int, context: Any, rng: Rng) -> BoolArray:
-        """The decision of a replication after so many rounds."""
+        """The decision of a replication after some rounds."""
 
     @abstractmethod
     def tell(self, seat: Seat, arrival: Arrival) -> None:

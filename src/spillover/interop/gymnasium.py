@@ -117,7 +117,7 @@ class SpilloverEnv(gymnasium.Env[Observation, Any]):
 
     @property
     def problem(self) -> Problem:
-        """What a policy may know of the world of this episode, as for `Learner(policy, env.problem)`."""
+        """The problem of this episode, all that a policy may know, as for `Learner(policy, env.problem)`."""
         return self.world.problem
 
     @property

@@ -7,6 +7,8 @@ import numpy as np
 from spillover import validate
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.graph import GraphLearner, PayoffWeights, as_graph_learner
+from spillover.graph.core import learned
+from spillover.graph.learner import explained
 from spillover.policies.intervals import around
 from spillover.registry import needed_for
 from spillover.tabular import in_columns, names_of
@@ -90,7 +92,7 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         graph = learned(learner, learner.init(problem), z, y)
         for name in OF_ERRORS:
             self.__dict__.pop(name, None)  # of an earlier fit
-        self.adjacency_ = learner.explained(graph)
+        self.adjacency_ = explained(graph)
         self.weights_, self.gain_ = np.array(graph.weights), np.array(learner.gain(graph))
         known = self.total_only_ or not np.isnan(self.adjacency_.sum())
         accepted = "a learner that estimates the graph, as y has an outcome for each arm"
@@ -124,7 +126,7 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         return in_columns("y", y, arms)
 
     def spread(self, z: Array) -> Array:
-        """What rewards lead to: (I - A)^-1 F z, for each row."""
+        """The outcomes that rewards lead to: (I - A)^-1 F z, for each row."""
         if self.total_only_:
             return total_in_first(z @ self.weights_, len(self.weights_))
         return solved(self.adjacency_, self.gain_ * z)
@@ -151,16 +153,6 @@ class SpilloverGraph(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: 
         accepted = "fitted to an outcome for each arm: the payoff does not identify the graph"
         validate.require(not self.total_only_, "y", "the payoff", accepted)
         return to_networkx(self.adjacency_, self.__dict__.get("feature_names_in_"), threshold=threshold)
-
-
-def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
-    """The graph after all rounds."""
-    one, order = np.ones(len(z)), np.arange(1, len(z) + 1)
-    if learner.solves_all:
-        return learner.solve(learner.absorb_rounds(graph, z, y, one, order))
-    for row in range(len(z)):
-        graph = learner.solve(learner.absorb(graph, z[row], y[row], one[row], order[row]))
-    return graph
 
 
 def zero(values: Array, axis: int) -> Array:

@@ -1,7 +1,6 @@
 """Every compiled line of the package, in files by concern.
 
-After an edit the kernels of that file are compiled again, and those of the files that import it. Numba's on-disk cache
-checks only the file of the function that it compiles; `cache.own_folder` sees to the others. Kernels are NumPy
+After an edit those kernels are compiled again that use what has changed (`kernels/cache.py`). Kernels are NumPy
 generalised ufuncs: the layout string lists the core dimensions, any leading axes are the batch. Kernels trust their
 input; callers check it.
 """
@@ -16,8 +15,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     candidates,
     confounding,
     detection,
-    discounted_rounds,
-    discounts,
     drawing,
     drifting,
     effects,
@@ -38,26 +35,19 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     pulls,
     regression,
     rewards,
-    rounds,
     sets,
     shocks,
     silences,
     switching,
-    switching_block,
     switching_many,
     switching_many_scores,
-    switching_rounds,
     switching_scores,
-    switching_steps,
     world,
 )
-from spillover.kernels.ahead import compile_apart, compiled_ahead, missing
 from spillover.kernels.announce import awaited, silence
-from spillover.kernels.build import KERNELS, compile_all, load, preload_numba
+from spillover.kernels.build import KERNELS, compile_all, compile_apart, compiled_ahead, load, missing, preload_numba
 from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
-from spillover.kernels.rounds import NO_GRAPH, SIGNED, UNSIGNED
 from spillover.kernels.sets import SUM_ROUNDING
-from spillover.kernels.switching_steps import ALARM, DONE, ESTIMATE, FAULT, SETTINGS
 from spillover.kernels.world import (
     FINE,
     IMPOSSIBLE_AGE,
@@ -69,25 +59,17 @@ from spillover.kernels.world import (
 )
 
 __all__ = [
-    "ALARM",
     "BERNOULLI",
     "BETA",
-    "DONE",
     "DRAWN",
-    "ESTIMATE",
-    "FAULT",
     "FINE",
     "IMPOSSIBLE_AGE",
     "LARGEST_OUTCOME",
     "NARROWEST_RANGE",
     "NOT_FINITE",
     "NOT_PLAYED",
-    "NO_GRAPH",
     "OUT_OF_RANGE",
-    "SETTINGS",
-    "SIGNED",
     "SUM_ROUNDING",
-    "UNSIGNED",
     "awaited",
     "compile_all",
     "compile_apart",

@@ -66,10 +66,10 @@ def post(t, late, horizon, first, last, following):
 
 
 @njit(inline="always")
-def post_part(t, part, late, horizon, first, last, following):
+def post_part(t, part, late, horizon, first, last, following, parts):
     """`post` of a part of round t, the first of its arms, unless another arm is in that list; see `types.Flight`."""
     if late <= horizon - t:
-        mask, parts = first.shape[0] - 1, following.shape[1]
+        mask = first.shape[0] - 1
         slot, entry = (t + late) & mask, t * parts + part
         following[t & mask, part] = 0
         if first[slot] == 0:
@@ -93,4 +93,4 @@ def post_arms(t, x, z, late, slowest, silent, by_arm, horizon, first, last, foll
         elif silent.shape[0] > 0 and silent[i] and x[i] and z[i] == 0.0:
             own = NEVER
         arrival[home, i] = t + own if own <= NEVER - t else NEVER
-        post_part(t, i, own, horizon, first, last, following)
+        post_part(t, i, own, horizon, first, last, following, following.shape[1])

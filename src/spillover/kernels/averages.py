@@ -1,11 +1,14 @@
-"""Discounted means, pulls in flight, and the indices made of them."""
+"""Discounted means, pulls in flight, the indices made of them, and rewards on a common scale."""
 
 import math
 from typing import Final
 
-from numba import boolean, float64, int64, njit
+from numba import float64, njit, uint64
 
 from spillover.kernels.build import gufunc
+from spillover.kernels.drawing import philox, to_unit
+from spillover.kernels.inner import bare, eight_doubles, eight_integers
+from spillover.kernels.laws import ARMS_AT_ONCE, draw_betas
 
 # An arm whose bonus is so many times the width of the reward range is forgotten: it counts as never observed.
 FORGOTTEN: Final = 1e6
@@ -51,22 +54,6 @@ def add_rewards(sums, counts, stamps, x, z, played_at, log_discount, powers):
                 counts[i] += decay
 
 
-@gufunc(
-    (float64[:], float64[:], int64[:], boolean[:], float64[:], int64, float64, boolean, boolean[:]),
-    "(n),(n),(n),(n),(n),(),(),()->()",
-    writes=("sums", "counts", "stamps"),
-)
-def discounted_arrival(sums, counts, stamps, x, z, played_at, discount, arrived, taken):
-    """Add the rewards of a round played at `played_at` to each played arm's discounted sum and count.
-
-    Each arm's sum and count are as of its own stamp, the latest of its rounds that has arrived. The weight of an
-    observation then depends only on when the action was taken, and a count never underflows.
-    """
-    taken[0] = arrived
-    if arrived:
-        add_rewards(sums, counts, stamps, x, z, played_at, math.log(discount), sums[:0])
-
-
 @njit(inline="always")
 def upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, growths, index):
     """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; range_width: that of mean / unit."""
@@ -89,20 +76,6 @@ def grown_bounds(sums, counts, clock, width, unit, cap, range_width, index):
         index[i] = value if known else cap
 
 
-@gufunc(
-    (float64[:], float64[:], int64[:], int64, float64, float64, float64, float64, float64, float64[:], float64[:]),
-    "(n),(n),(n),(),(),(),(),(),(),(r)->(n)",
-)
-def upper_index(sums, counts, stamps, now, clock, discount, width, unit, cap, reward_range, index):
-    """mean / unit + sqrt(width log(clock) / discounted count), at most `cap`; reward_range: that of mean / unit.
-
-    The index is `cap` for an arm that was never observed, or is forgotten.
-    """
-    range_width = reward_range[1] - reward_range[0]
-    log_discount = math.log(discount)
-    upper_bounds(sums, counts, stamps, now, clock, log_discount, width, unit, cap, range_width, sums[:0], index)
-
-
 @njit(inline="always")
 def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
     """Count the pulls of a round in each played arm's discounted number, as of its latest one (its stamp)."""
@@ -110,17 +83,6 @@ def add_pulls(pulls, stamps, x, played_at, log_discount, powers):
         if x[i]:
             pulls[i] = pulls[i] * power(powers, played_at - stamps[i], log_discount) + 1.0
             stamps[i] = played_at
-
-
-@gufunc(
-    (float64[:], int64[:], boolean[:], int64, float64, float64[:], int64[:]),
-    "(n),(n),(n),(),()->(n),(n)",
-)
-def count_pulls(pulls, stamps, x, played_at, discount, counted, stamped):
-    """Each arm's discounted number of pulls, as of its latest one (its stamp)."""
-    for i in range(x.shape[0]):
-        counted[i], stamped[i] = pulls[i], stamps[i]
-    add_pulls(counted, stamped, x, played_at, math.log(discount), pulls[:0])
 
 
 @njit(inline="always")
@@ -143,3 +105,179 @@ def pending_bounds(
                 bonus = min(bonus, math.sqrt(width / pulls[i]) * growth(growths, now - latest[i], log_discount))
             value = math.inf if bonus > largest else value + bonus
         index[i] = value
+
+
+@njit(inline="always")
+def amounts_above_low(observed, x, low, unit, declared, amounts):
+    """The amounts in an outcome, 0 for arms not chosen, at most one unit; returns the unit after it."""
+    largest = 0.0
+    for i in range(x.shape[0]):
+        amounts[i] = max(observed[i] - low, 0.0) if x[i] else 0.0
+        largest = max(largest, amounts[i])
+    if not declared:
+        unit = max(unit, largest)
+    for i in range(x.shape[0]):
+        amounts[i] = min(amounts[i], unit)
+    return unit
+
+
+@njit(inline="always")
+def unit_or_one(unit):
+    """The unit, or 1 before the first observation."""
+    return unit if unit > 0.0 else 1.0
+
+
+@njit(inline="always")
+def rank(weights, low, unit, knows_graph, index):
+    """The scores of the arms, in place: the index, or the weight times the index as a reward z."""
+    if knows_graph:
+        for i in range(index.shape[0]):
+            index[i] = weights[i] * (low + unit * index[i])
+
+
+# positions in `rules`
+PENDING: Final = 0  # the bonus counts pulls in flight
+IN_RANGE: Final = 1  # arms are forgotten by the width of the reward range; otherwise by that of a range of 1
+
+
+@njit(inline="always")
+def bounds_of_means(
+    sums, counts, stamps, pulls, latest, now, clock, budget, reward_range, log_discount, width, unit, rules, growths,
+    index,
+):  # fmt: skip
+    """Each arm's mean plus its bonus, in the units of the rewards; a unit of 0 is the width of the reward range."""
+    low, high = reward_range[0], reward_range[1]
+    if unit == 0.0:
+        unit = high - low
+    width *= budget + 1
+    if rules[PENDING]:
+        pending_bounds(
+            sums, counts, stamps, pulls, latest, now, clock, log_discount, width, unit, low / unit, high / unit,
+            growths, index,
+        )  # fmt: skip
+    else:
+        range_width = high / unit - low / unit if rules[IN_RANGE] else 1.0
+        upper_bounds(
+            sums, counts, stamps, now, clock, log_discount, width, unit, math.inf, range_width, growths, index
+        )  # fmt: skip
+    for i in range(index.shape[0]):
+        index[i] *= unit
+
+
+@njit(inline="always")
+def weigh(weights, index):
+    """Weights times index, in place; an arm of weight 0 scores 0 even if its index is infinite."""
+    for i in range(index.shape[0]):
+        index[i] = weights[i] * index[i] if weights[i] != 0.0 else 0.0
+
+
+@njit(inline="always")
+def date_of(played, now, assumed):
+    """The round in which an outcome is taken to have been played."""
+    return played if assumed < 0 else max(now - assumed, 1)
+
+
+@njit(inline="always")
+def take_snapshot(adjacency, found):
+    """Copy the graph."""
+    for i in range(adjacency.shape[0]):
+        for j in range(adjacency.shape[1]):
+            found[i, j] = adjacency[i, j]
+
+
+@bare
+def add_side_by_side(
+    sums, counts, stamps, evidence, discounts, evidence_discount, powers, x, z, reward_range, played_at,
+    latest_observed,
+):  # fmt: skip
+    """Score every discount's prediction of the rewards of a round, then learn the rewards."""
+    fading = math.exp(abs(played_at - latest_observed) * math.log(evidence_discount))
+    weight = 1.0
+    if played_at < latest_observed:
+        weight = fading
+    else:
+        for k in range(discounts.shape[0]):
+            evidence[k] *= fading
+    for k in range(discounts.shape[0]):
+        log_discount = math.log(discounts[k])
+        worth = 0.0
+        for i in range(x.shape[0]):
+            if x[i]:
+                lag = played_at - stamps[i]
+                decay = power(powers[k], abs(lag), log_discount)
+                total, count = sums[k, i] * decay, counts[k, i] * decay
+                reward = min(max((z[i] - reward_range[0]) / (reward_range[1] - reward_range[0]), 0.0), 1.0)
+                if reward > 0.0:  # a reward at an end of the range needs one logarithm
+                    worth += reward * math.log((total + 1.0) / (count + 2.0))
+                if reward < 1.0:
+                    worth += (1.0 - reward) * math.log((count - total + 1.0) / (count + 2.0))
+                if lag >= 0:
+                    sums[k, i], counts[k, i] = total + reward, count + 1.0
+                else:
+                    sums[k, i] += decay * reward
+                    counts[k, i] += decay
+        evidence[k] += weight * worth
+    for i in range(x.shape[0]):
+        if x[i] and played_at > stamps[i]:
+            stamps[i] = played_at
+
+
+@njit(inline="always")
+def add_pulls_side_by_side(pulls, stamps, discounts, powers, x, played_at):
+    """Count the pulls of a round under every discount, as of each played arm's latest one (its stamp)."""
+    for k in range(discounts.shape[0]):
+        log_discount = math.log(discounts[k])
+        for i in range(x.shape[0]):
+            if x[i]:
+                pulls[k, i] = pulls[k, i] * power(powers[k], played_at - stamps[i], log_discount) + 1.0
+    for i in range(x.shape[0]):
+        if x[i]:
+            stamps[i] = played_at
+
+
+@njit(inline="always")
+def draw_discount(evidence, n, key, call, at_round, purpose):
+    """Draw the position of a discount in proportion to exp(evidence); n: number of arms, whose draws come before."""
+    best = evidence[0]
+    for k in range(evidence.shape[0]):
+        best = max(best, evidence[k])
+    total = 0.0
+    for k in range(evidence.shape[0]):
+        total += math.exp(evidence[k] - best)
+    point = total * to_unit(philox(uint64(2 * n), call, at_round, purpose, key[0], key[1])[0])
+    lead = 0
+    while lead < evidence.shape[0] - 1 and point >= math.exp(evidence[lead] - best):
+        point -= math.exp(evidence[lead] - best)
+        lead += 1
+    return lead
+
+
+@bare
+def fill_means(
+    sums, counts, stamps, pulls, latest, evidence, discounts, powers, now, latest_observed, key, call, at_round,
+    purpose, draw, mean, count, flying,
+):  # fmt: skip
+    """`side_by_side_draw`; returns the position of the discount."""
+    n = draw.shape[0]
+    ones, zeros = eight_doubles(), eight_doubles()
+    found, arms = eight_doubles(), eight_integers()
+    lead = draw_discount(evidence, n, key, call, at_round, purpose)
+    log_discount = math.log(discounts[lead])
+    for start in range(0, n, ARMS_AT_ONCE):
+        size = min(n - start, ARMS_AT_ONCE)
+        for j in range(size):
+            i = start + j
+            decay = power(powers[lead], latest_observed - stamps[i], log_discount)
+            good, seen = sums[lead, i] * decay, counts[lead, i] * decay
+            played = pulls[lead, i] * power(powers[lead], now - latest[i], log_discount)
+            arrived = counts[lead, i] * power(powers[lead], now - stamps[i], log_discount)
+            flying[i] = max(played - arrived, 0.0)
+            count[i] = seen
+            mean[i] = (good + 1.0) / (seen + 2.0)
+            ones[j], zeros[j], arms[j] = good + 1.0, seen - good + 1.0, i
+        draw_betas(ones, zeros, arms, size, call, at_round, purpose, key[0], key[1], found)
+        for j in range(size):
+            i = start + j
+            seen = count[i]
+            draw[i] = mean[i] + (found[j] - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
+    return lead

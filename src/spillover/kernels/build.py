@@ -1,24 +1,30 @@
 """How kernels are declared, compiled on first use, and loaded from Numba's cache after that."""
 
+import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import guvectorize
 
-from spillover.kernels.announce import Counter, announced
-from spillover.kernels.cache import cache_folder, compile_lock, mark_used, numba_asks_us
+from spillover.kernels.announce import ANNOUNCER, MANY, Counter, announced
+from spillover.kernels.cache import OURS, cache_folder, has_kernel, is_busy, stored
 from spillover.kernels.quick_compiling import quick_compiling
+
+PAUSE = 0.1  # seconds between looks at the processes that compile
+WALK = "import sys; from spillover.kernels.build import compile_missing; compile_missing(sys.argv[1:])"
 
 
 class Kernel(NamedTuple):
     """A kernel that may not be compiled yet."""
 
     file: str  # the file of this folder that declares it, without .py
+    function: Callable[..., None]
     make: Callable[[bool], np.ufunc]  # whether to use Numba's cache
 
 
@@ -40,7 +46,8 @@ def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()
             ufunc: np.ufunc = guvectorize([signature], layout, writable_args=writes, cache=cached)(function).ufunc
             return ufunc
 
-        KERNELS[function.__name__] = Kernel(function.__module__.rpartition(".")[2], make)
+        OURS.add(function)
+        KERNELS[function.__name__] = Kernel(function.__module__.rpartition(".")[2], function, make)
         return function
 
     return registered
@@ -48,14 +55,9 @@ def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()
 
 def build(name: str) -> np.ufunc:
     """A kernel, compiled or from the cache."""
-    kernel, folder = KERNELS[name], cache_folder()
-    if folder is None:
-        with LOADING, quick_compiling():
-            return kernel.make(False)
-    with LOADING, compile_lock(folder, kernel.file), numba_asks_us(), quick_compiling():
-        ufunc = kernel.make(True)
-        mark_used(folder, kernel.file)
-    return ufunc
+    kernel = KERNELS[name]
+    with LOADING, stored(kernel.function), quick_compiling():
+        return kernel.make(cache_folder() is not None)
 
 
 def load(name: str) -> np.ufunc:
@@ -105,3 +107,65 @@ def compile_file(file: str) -> int:
     for name in names:
         build(name)
     return len(names)
+
+
+# --- in advance, on several cores --------------------------------------------------------------------------------
+
+
+@contextmanager
+def compiled_ahead(names: Sequence[str]) -> Iterator[None]:
+    """Compile what is missing of some kernels, and go on when nothing is left to start with.
+
+    Every process takes the first kernel of the list that is not compiled and that no other one compiles, so those that
+    take longest should be at the front. Whatever the others have not finished is waited for where it is needed; if one
+    of them dies, this process compiles what it left.
+    """
+    if len(missing(names)) >= MANY:
+        ANNOUNCER.say_once()
+    with helpers(names, besides=1) as others:
+        if others:
+            preload_numba()
+        compile_missing(names)
+        yield
+
+
+def compile_apart(names: Sequence[str], stopped: threading.Event) -> None:
+    """Compile what is missing of some kernels in other processes, so that this one stays free; until it is stopped."""
+    with helpers(names, besides=0) as others:
+        while not stopped.is_set() and any(process.poll() is None for process in others):
+            stopped.wait(PAUSE)
+
+
+@contextmanager
+def helpers(names: Sequence[str], *, besides: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Processes that compile what is missing, one for each core besides some; they end with the block."""
+    from joblib import cpu_count
+
+    files = {KERNELS[name].file for name in missing(names)}
+    others = [start(names) for _ in range(min(cpu_count(), len(files)) - besides)]
+    try:
+        yield others
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
+
+
+def start(names: Sequence[str]) -> subprocess.Popen[bytes]:
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen([sys.executable, "-c", WALK, *names], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+
+
+def compile_missing(names: Sequence[str]) -> None:
+    """Compile kernels that nobody has compiled or is compiling now."""
+    folder = cache_folder()
+    for name in missing(names):
+        function = KERNELS[name].function
+        if folder is not None and not is_busy(folder, function) and not has_kernel(folder, function):
+            load(name)
+
+
+def missing(names: Sequence[str]) -> list[str]:
+    """The kernels that are not in the cache; none if there is no cache, where other processes could not help."""
+    folder = cache_folder()
+    return [] if folder is None else [name for name in names if not has_kernel(folder, KERNELS[name].function)]

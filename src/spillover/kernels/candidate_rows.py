@@ -3,13 +3,12 @@
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int8, int32, int64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.candidate_search import CLOSER, active_in, best_new_cause, enter_candidate, held
 from spillover.kernels.candidates import SURPRISED
 from spillover.kernels.graph import solve_signed_row
-from spillover.kernels.inner import bare, within
+from spillover.kernels.inner import allocating, bare, within
 from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_for_solving, solve_row
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj: about the error of
@@ -182,29 +181,13 @@ def missed_now(i, cause, edge, arms, y, rest, where):
     return error
 
 
-@gufunc(
-    (
-        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[::1], float64[::1]),
-        *(float64[:, ::1], int32[:, ::1], int32[:, ::1]),
-        *(int32[::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1]),
-        *(int32[::1], int64[::1], int8[::1], int32[::1], int32[::1], int64[::1]),
-        *(int64[::1], int32[::1], boolean[::1], float64[::1], float64[:, ::1]),
-        *(float64, float64, float64, boolean, boolean, int64, int64, int64[:]),
-    ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n),(n),(n,k),(n,w),(n,w),(h),(h),(h),(m),(m),(m),(e),(n,l),(n,l),(n,l),(n),(n),(e),(e),"
-    "(n),(e),(n),(n),(n),(f),(n),(n),(n),(n),(n,t),(),(),(),(),(),(),()->()",
-    writes=(
-        *("cause", "edge", "gram", "residual", "pressure", "weights", "penalty", "following", "previous"),
-        *("concerned", "touched", "tried", "moved", "where", "queued", "change", "evidence"),
-    ),
-)
+@allocating
 def solve_candidates(
     cause, edge, gram, residual, pressure, weights, penalty, following, previous,
     heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written,
     active_at, active_y, active_rest, active_count, energy, clock, border,
     rows, concerned, touched, tried, required, forbidden, moved, where, queued, change, evidence,
-    least, half, bound, acyclic, signed, passes, budget, solved,
+    least, half, bound, acyclic, signed, passes, budget,
 ):  # fmt: skip
     """Solve the rows that the last outcome concerns, and look for causes of what they cannot explain of it.
 
@@ -215,7 +198,6 @@ def solve_candidates(
     """
     n = cause.shape[0]
     count = min(concerned[0], n)
-    solved[0] = 0
     if count == 0:
         return
     past = (heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written)
@@ -223,7 +205,7 @@ def solve_candidates(
     scratch = (moved, change, queued)
     closer = (np.empty(CLOSER, np.int64), np.empty(CLOSER))
     to_solve = (cause, edge, gram, residual, pressure, weights, penalty, bound, signed, scratch)
-    solved[0] = solve_rows(rows[:count], *to_solve)
+    solved = solve_rows(rows[:count], *to_solve)
     now = held(past, clock[0])
     waiting = np.empty(count, np.int32)
     start, size = clock[0] * NEXT_ROWS % count, 0
@@ -263,9 +245,9 @@ def solve_candidates(
         size = kept
         if size == 0:
             break
-        solved[0] += solve_rows(waiting[:size], *to_solve)
+        solved += solve_rows(waiting[:size], *to_solve)
     for q in range(count):
         touched[rows[q]] = 0
     concerned[0] = 0
-    if clock[0] % n == 0 and solved[0] > 0:  # now and then, so that rounding does not add up
+    if clock[0] % n == 0 and solved > 0:  # now and then, so that rounding does not add up
         push_errors(weights, cause, edge, *scratch)

@@ -8,11 +8,11 @@ their active arms: those with a noticeable y.
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int8, int32, int64, njit
+from numba import boolean, int32, njit
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import ranked
-from spillover.kernels.listing import BLOCK
+from spillover.kernels.inner import BLOCK, allocating
 
 CONCERNED: Final = 1  # a row that the last outcome reaches
 SURPRISED: Final = 2  # and that did not predict it
@@ -137,34 +137,17 @@ def keep_outcome(heard_arm, heard_y, heard_rest, heard_start, heard_count, heard
         heard_arm[begin + q], heard_y[begin + q], heard_rest[begin + q] = j, root * y[j], root * (y[j] - z[j])
 
 
-@gufunc(
-    (
-        *(int32[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], int32[:, ::1]),
-        *(int32[::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1]),
-        *(int64[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1]),
-        *(int32[::1], int64[::1], int8[::1], float64[::1], float64[::1], float64, float64, float64, int64, boolean[:]),
-    ),
-    "(n,k),(n,k),(n,k,k),(n,k),(n,w),(h),(h),(h),(m),(m),(m),(e),(n,l),(n,l),(n,l),(n),(n),(e),(e),(n),(e),(n),(n),(n),"
-    "(),(),(),()->()",
-    writes=(
-        *("gram", "residual", "heard_arm", "heard_y", "heard_rest", "heard_start", "heard_count", "heard_at"),
-        *("written", "active_at", "active_y", "active_rest", "active_count", "energy", "clock", "border"),
-        *("rows", "concerned", "touched"),
-    ),
-)
+@allocating
 def candidate_arrival(
     cause, edge, gram, residual, following,
     heard_arm, heard_y, heard_rest, heard_start, heard_count, heard_at, written,
     active_at, active_y, active_rest, active_count, energy, clock, border,
-    rows, concerned, touched, z, y, weight, faintest, least, most, absorbed,
+    rows, concerned, touched, z, y, weight, faintest, least, most,
 ):  # fmt: skip
     """Add an outcome to the history and to the statistics of the rows that it concerns, which are listed in `rows`.
 
     most: active arms that are kept. A row that misses the outcome by more than `least` is surprised.
     """
-    absorbed[0] = weight != 0.0
-    if weight == 0.0:
-        return
     n, k = cause.shape
     root = np.sqrt(weight)
     clock[0] += 1

@@ -3,11 +3,10 @@
 import math
 from typing import Final
 
-import numpy as np
-from numba import boolean, float64, int64, njit, uint64
+from numba import float64, int64, njit, uint64
 
 from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import SMALL_BUDGET, philox, take_top, to_unit
+from spillover.kernels.drawing import philox, take_top, to_unit
 from spillover.kernels.inner import bare
 
 NOBODY: Final = -1  # no arm is due for a forced trial
@@ -96,26 +95,6 @@ def note_and_test(counts, totals, used, x, reward, unit, false_alarms):
     return alarm
 
 
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[:, ::1],
-        int64[::1],
-        boolean[:],
-        float64[:],
-        float64,
-        float64,
-        boolean,
-        boolean[:],
-    ),
-    "(n,b),(n,b),(n),(n),(n),(),(),()->()",
-    writes=("counts", "totals", "used"),
-)
-def detect_change(counts, totals, used, x, reward, unit, false_alarms, arrived, alarm):
-    """`note_and_test` of what has arrived."""
-    alarm[0] = arrived and note_and_test(counts, totals, used, x, reward, unit, false_alarms)
-
-
 @njit(inline="always")
 def due_arm(n, since, rate):
     """The arm that is due for a forced trial: each once in every n / rate rounds since the restart."""
@@ -142,15 +121,3 @@ def force_arm(since, rate, budget, key, call, at_round, purpose, scores, best, x
             scores[i] = to_unit(words[i % 4]) + 1.0
         scores[due] = math.inf
         take_top(scores, budget, key, call + uint64(1), at_round, purpose, best, x)
-
-
-@gufunc(
-    (boolean[:], int64, float64, int64, uint64[:], uint64, uint64, uint64, boolean[:]),
-    "(n),(),(),(),(k),(),(),()->(n)",
-)
-def forced_set(x, since, rate, budget, key, call, at_round, purpose, forced):
-    """`force_arm` of a copy of x."""
-    for i in range(x.shape[0]):
-        forced[i] = x[i]
-    scores, best = np.empty(x.shape[0]), np.empty(min(budget, SMALL_BUDGET))
-    force_arm(since, rate, budget, key, call, at_round, purpose, scores, best, forced)

@@ -4,7 +4,6 @@ The generator is Philox4x64-10 (Salmon et al. 2011), the one behind numpy.random
 call, round and purpose.
 """
 
-import math
 from typing import Final
 
 import numpy as np
@@ -258,20 +257,6 @@ def take_top(scores, budget, key, call, at_round, purpose, best, x):
         x[i] = (held > 0) & ((scores[i] > border) | (everyone & (scores[i] == border)))
     if places > 0 and not everyone:
         break_ties(scores, border, places, tied, call, at_round, purpose, key[0], key[1], x)
-
-
-@njit(inline="always")
-def still_top(scores, budget, before, x):
-    """Whether the arms chosen before have the highest scores again; if so, they are x."""
-    lowest, highest, size = math.inf, 0.0, 0
-    for i in range(scores.shape[0]):
-        x[i] = before[i]
-        size += before[i]
-        if before[i]:
-            lowest = min(lowest, scores[i])
-        else:
-            highest = max(highest, scores[i])
-    return size == budget and lowest > highest
 
 
 @gufunc((float64[::1], int64, uint64[:], uint64, uint64, uint64, boolean[::1]), "(n),(),(k),(),(),()->(n)")

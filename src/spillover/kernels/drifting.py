@@ -3,9 +3,9 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, int64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.inner import bare
 
 LEAST_MEAN: Final = 0.01  # means of rewards in [0, 1] stay so far inside: the normal approximation does not know it
 
@@ -36,7 +36,7 @@ def move_arm(track, i, moves):
     track[i, 4] = f10 * f10 * p00 + 2.0 * f10 * f11 * p01 + f11 * f11 * p11 + q11
 
 
-@njit
+@njit(inline="always")
 def move_on(track, scale, variance, elapsed):
     """Let every arm drift over so many rounds."""
     moves = transition(scale, variance, elapsed)
@@ -44,7 +44,7 @@ def move_on(track, scale, variance, elapsed):
         move_arm(track, i, moves)
 
 
-@njit
+@njit(inline="always")
 def correct(track, reward, noise):
     """Kalman update of one arm's track with a reward of this variance."""
     p00, p01 = track[2], track[3]
@@ -73,28 +73,7 @@ def learn_drift(track, i, drifts, reward, counted, likely, weight, precision, mo
     correct(track[i], reward, mean * (1.0 - mean) / (weight * precision) + moved)
 
 
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[::1],
-        int64[::1],
-        boolean[:],
-        float64[:],
-        float64[:],
-        float64[:],
-        float64,
-        float64,
-        int64,
-        float64,
-        float64,
-        float64,
-        float64,
-        boolean,
-        float64[:],
-    ),
-    "(n,l),(o),(o),(n),(n),(n),(n),(),(),(),(),(),(),(),()->(o)",
-    writes=("track", "drifts", "latest"),
-)
+@bare
 def drifting_arrival(
     track,
     drifts,
@@ -110,8 +89,6 @@ def drifting_arrival(
     variance,
     prior,
     hazard,
-    arrived,
-    probability,
 ):
     """Learn the rewards of a round as those of drifting means, and compare how well drifting and switching predict.
 
@@ -120,26 +97,21 @@ def drifting_arrival(
     another one, which drifts with probability `prior`. A reward older than the latest round is a noisier observation
     of the latest mean.
     """
-    if arrived:
-        elapsed = played_at - latest[0]
-        if elapsed > 0:
-            if latest[0] > 0:
-                move_on(track, scale, variance, elapsed)
-                drifts[0] += (1.0 - (1.0 - hazard) ** elapsed) * (prior - drifts[0])
-            latest[0] = played_at
-        moved = 0.0
-        if elapsed < 0:
-            moved = 2.0 * variance * (1.0 - transition(scale, variance, -elapsed)[0])
-        for i in range(x.shape[0]):
-            if x[i]:
-                learn_drift(track, i, drifts, reward[i], counted[i], likely[i], weight, precision, moved)
-    probability[0] = drifts[0]
+    elapsed = played_at - latest[0]
+    if elapsed > 0:
+        if latest[0] > 0:
+            move_on(track, scale, variance, elapsed)
+            drifts[0] += (1.0 - (1.0 - hazard) ** elapsed) * (prior - drifts[0])
+        latest[0] = played_at
+    moved = 0.0
+    if elapsed < 0:
+        moved = 2.0 * variance * (1.0 - transition(scale, variance, -elapsed)[0])
+    for i in range(x.shape[0]):
+        if x[i]:
+            learn_drift(track, i, drifts, reward[i], counted[i], likely[i], weight, precision, moved)
 
 
-@gufunc(
-    (float64[:, :], int64, float64, float64, float64[:], float64[:]),
-    "(n,l),(),(),()->(n),(n)",
-)
+@njit(inline="always")
 def drifting_forecast(track, elapsed, scale, variance, mean, deviation):
     """Mean and standard deviation of each arm so many rounds after its track."""
     f00, f01, _, _, q00, _, _ = transition(scale, variance, elapsed)

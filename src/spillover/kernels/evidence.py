@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, int64, njit
+from numba import float64, njit
 
 from spillover.kernels.build import gufunc
 
@@ -51,36 +51,21 @@ def weigh_prediction(errors, lead, doubt, cross, power, c, predicted, payoff, fi
 def judge_weights(errors, lead, doubt, cross, power, count, memo, z, y):
     """Compare a payoff with the predictions of earlier weights, the rows of `memo`, and of weights of 1.
 
-    Each prediction is multiplied by a factor fitted to earlier arrivals. A memo of zeros is none.
+    Each prediction is multiplied by a factor fitted to earlier arrivals. A memo of zeros is none: there was too little
+    data by then. Returns the number of arrivals.
     """
     ripe = False
     for c in range(memo.shape[0]):
         for i in range(memo.shape[1]):
             ripe |= memo[c, i] != 0.0
     if not ripe:
-        return
+        return count
     payoff, first = total(y), 0.0
     for c in range(errors.shape[0]):
         predicted = product(memo[c], z) if c < memo.shape[0] else total(z)
         miss = weigh_prediction(errors, lead, doubt, cross, power, c, predicted, payoff, first)
         first = miss if c == 0 else first
-    count[0] = MEMORY * count[0] + 1.0
-
-
-EVIDENCE_SIGNATURE: Final = (float64[::1], float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])
-EVIDENCE: Final = ("errors", "lead", "doubt", "cross", "power", "count")
-
-
-@gufunc(
-    (*EVIDENCE_SIGNATURE, float64[:, :], float64[:], float64[:], boolean, boolean[:]),
-    "(c),(c),(c),(c),(c),(o),(m,n),(n),(n),()->()",
-    writes=EVIDENCE,
-)
-def judge_candidates(errors, lead, doubt, cross, power, count, memo, z, y, arrived, judged):
-    """Compare the payoff of a round with the predictions of the weights when it was played, and without a graph."""
-    judged[0] = arrived
-    if arrived:
-        judge_weights(errors, lead, doubt, cross, power, count, memo, z, y)
+    return MEMORY * count + 1.0
 
 
 @njit(inline="always")
@@ -89,19 +74,7 @@ def judge_pair(errors, lead, doubt, cross, power, count, weights, usual, expecte
     payoff = total(y)
     first = weigh_prediction(errors, lead, doubt, cross, power, 0, product(weights, expected), payoff, 0.0)
     weigh_prediction(errors, lead, doubt, cross, power, 1, product(usual, expected), payoff, first)
-    count[0] = MEMORY * count[0] + 1.0
-
-
-@gufunc(
-    (*EVIDENCE_SIGNATURE, float64[:], float64[:], float64[:], float64[:], boolean, boolean[:]),
-    "(c),(c),(c),(c),(c),(o),(n),(n),(n),(n),()->()",
-    writes=EVIDENCE,
-)
-def judge_given_x(errors, lead, doubt, cross, power, count, weights, usual, expected, y, arrived, judged):
-    """Compare the payoff of a round with what two sets of weights predict of it from the decision alone."""
-    judged[0] = arrived
-    if arrived:
-        judge_pair(errors, lead, doubt, cross, power, count, weights, usual, expected, y)
+    return MEMORY * count + 1.0
 
 
 @gufunc((float64[:], float64[:]), "(n)->()")
@@ -126,20 +99,8 @@ def favourite(errors, lead, doubt, power):
     return best
 
 
-@gufunc((float64[:], float64[:], float64[:], float64[:], int64[:]), "(c),(c),(c),(c)->()")
-def best_candidate(errors, lead, doubt, power, best):
-    """The candidate to use, by the evidence."""
-    best[0] = favourite(errors, lead, doubt, power)
-
-
 @njit(inline="always")
 def use_weights(used, sparse, instrument, full_history, weights):
     """The weights of a candidate that trusts z; the last one has no graph."""
     for i in range(weights.shape[0]):
         weights[i] = sparse[i] if used == 0 else instrument[i] if used == 1 else full_history[i] if used == 2 else 1.0
-
-
-@gufunc((int64, float64[:], float64[:], float64[:], float64[:]), "(),(n),(n),(n)->(n)")
-def trusting_weights(used, sparse, instrument, full_history, weights):
-    """The weights of the candidate in use; the last one has no graph."""
-    use_weights(used, sparse, instrument, full_history, weights)

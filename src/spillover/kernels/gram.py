@@ -1,9 +1,7 @@
 """Sufficient statistics of the graph problem: Gram matrices and residuals."""
 
-import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.vectors import add_multiple, multiply
 
 
@@ -22,28 +20,17 @@ def absorb_outcome(gram, residual, adjacency, z, y, weight, acyclic, errors):
             add_multiple(gram[i], y[i] * weight, y)
 
 
-@gufunc(
-    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64, boolean[:]),
-    "(n,n),(n,n),(n,n),(n),(n),()->()",
-    writes=("gram", "residual"),
-)
-def absorb(gram, residual, adjacency, z, y, weight, absorbed):
-    """Rank-one updates of G = sum y y' and Q = (Y - Z) Y' - A G, at the given weight; a weight of 0 changes nothing."""
-    absorbed[0] = weight != 0.0
-    if weight != 0.0:
-        absorb_outcome(gram, residual, adjacency, z, y, weight, False, np.empty(y.shape[0]))
-
-
-@gufunc((float64[:, :], float64[:, :], float64[:], float64[:, :], float64[:]), "(n,n),(n,n),(n),(n,n)->()")
-def squared_error(gram, cross, energy, adjacency, error):
+@njit(inline="always")
+def squared_error(gram, cross, energy, adjacency):
     """sum ||y - A y - z||^2 over rounds, from G = sum y y', C = sum (y - z) y' and sum (y - z)^2."""
     n = energy.shape[0]
-    error[0] = 0.0
+    error = 0.0
     for i in range(n):
-        error[0] += energy[i]
+        error += energy[i]
         for j in range(n):
             if adjacency[i, j] != 0.0:
                 fitted = 0.0
                 for k in range(n):
                     fitted += gram[j, k] * adjacency[i, k]
-                error[0] += adjacency[i, j] * (fitted - 2.0 * cross[i, j])
+                error += adjacency[i, j] * (fitted - 2.0 * cross[i, j])
+    return error

@@ -4,9 +4,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.inner import bare, inside
 from spillover.kernels.row_solver import (
     ENTER,
@@ -21,6 +20,7 @@ from spillover.kernels.row_solver import (
 from spillover.kernels.vectors import add_multiple
 
 MOST_OF_MARGIN: Final = 0.99  # how far a row may move before it is looked at again
+WEIGHT_ERROR: Final = 1e-6  # relative, of weights that solve their equation: far more than rounding leaves
 ROUNDING: Final = 1e-15  # of a residual in an update, relative to what it is made of, with some to spare
 
 
@@ -180,24 +180,30 @@ def refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic,
     return changed
 
 
-# shared by `fit` and `fit_signed`
-FIT_SIGNATURE: Final = (
-    *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64[:, ::1]),
-    *(float64, boolean, boolean[:]),
-)
-FIT_LAYOUT: Final = "(n,n),(n,n),(n,n),(n),(n),(n,n),(),()->()"
-FIT_WRITES: Final = ("residual", "adjacency", "pressure", "weights")
+@njit(inline="always")
+def drop_infinite_weights(adjacency, weights, line):
+    """Set the weights of a graph A >= 0 with a spectral radius of 1 or more to 0: they do not exist.
+
+    The radius is below 1 if and only if w = 1 + A'w has a positive solution, so the weights prove it themselves.
+    """
+    n, exist = weights.shape[0], True
+    for j in range(n):
+        line[j] = 0.0
+    for i in range(n):
+        for j in range(n):
+            line[j] += weights[i] * adjacency[i, j]
+    for j in range(n):
+        exist &= weights[j] > 0.0 and abs(1.0 + line[j] - weights[j]) <= WEIGHT_ERROR * weights[j]
+    if not exist:
+        for j in range(n):
+            weights[j] = 0.0
 
 
-@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
-def fit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """Solve the rows whose optimality conditions no longer hold, and update the weights."""
-    room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, False, room, False)
-
-
-@gufunc(FIT_SIGNATURE, FIT_LAYOUT, writes=FIT_WRITES)
-def fit_signed(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, changed):
-    """`fit` for entries of either sign."""
-    room = room_for_refit(weights.shape[0])
-    changed[0] = refit(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic, True, room, False)
+@njit(inline="always")
+def clear_fit(gram, residual, adjacency, pressure, weights, room):
+    """Start again from nothing."""
+    for i in range(weights.shape[0]):
+        for j in range(weights.shape[0]):
+            gram[i, j] = residual[i, j] = adjacency[i, j] = 0.0
+        pressure[i] = room[1][i] = room[2][i] = 0.0
+        weights[i] = 1.0

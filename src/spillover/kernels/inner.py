@@ -1,4 +1,4 @@
-"""How functions are compiled that work on short rows inside of a kernel."""
+"""How functions are compiled that are part of compiled ones, and small ones for loops inside of them."""
 
 from typing import Any, Final
 
@@ -18,6 +18,15 @@ inside = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 bare = njit(_nrt=False, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 # The same, compiled into its callers: a call passes seven numbers for each array.
 within = njit(_nrt=False, error_model="numpy", forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+# For functions that compiled code calls, which are compiled into them. Dividing by 0 gives an infinity, as in NumPy.
+INNER = {"error_model": "numpy", "no_cfunc_wrapper": True, "no_cpython_wrapper": True, "forceinline": True}
+HELPER = {**INNER, "_nrt": True}  # for those that policies share, some of which make arrays
+RARE = {**HELPER, "forceinline": False}
+ENTRY = {"error_model": "numpy", "no_cfunc_wrapper": True, "nogil": True}  # for those that Python calls
+
+# For functions that make arrays, and that functions without counts of references call; they are compiled by themselves.
+allocating = njit(_nrt=True, error_model="numpy", forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # Where counting starts. Numba would compile the functions that a count is passed to twice if it started at a plain 0:
 # first for this number, then for any other.
@@ -61,3 +70,34 @@ def on_stack(kind: Any) -> Any:
 
 
 eight_doubles, eight_integers, eight_words = on_stack(types.float64), on_stack(types.int64), on_stack(types.uint64)
+
+
+BLOCK: Final = 16
+
+
+@njit(inline="always")
+def enter(found, size, i, marked):
+    """Add a position to a list if it is marked; the new length."""
+    if marked:
+        found[size] = i
+    return size + marked
+
+
+@njit
+def listed(marks):
+    """The positions whose mark is not 0, in order."""
+    n, count, size = marks.shape[0], 0, 0
+    for i in range(n):
+        count += marks[i] != 0
+    found = np.empty(count, np.int64)
+    whole = n - n % BLOCK
+    for start in range(0, whole, BLOCK):
+        marked = 0
+        for k in range(BLOCK):
+            marked += marks[start + k] != 0
+        if marked > 0:
+            for i in range(start, start + BLOCK):
+                size = enter(found, size, i, marks[i] != 0)
+    for i in range(whole, n):
+        size = enter(found, size, i, marks[i] != 0)
+    return found

@@ -4,10 +4,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
-from spillover.kernels.inner import inside
+from spillover.kernels.inner import allocating, inside
 
 # Below this, relative to the largest entry, a pivot is rounding.
 NO_PIVOT: Final = 1e-12
@@ -141,39 +140,15 @@ def implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signe
                 weights[j] += inverse[i, j] * gain[j]
 
 
-@gufunc(
-    (
-        *(float64[:, ::1], float64[:, ::1], float64[:, ::1], float64, float64[:, ::1], float64[::1]),
-        *(float64, boolean, float64, float64, boolean, float64[:, ::1], float64[::1], float64[::1], boolean[:]),
-    ),
-    "(n,n),(n,n),(n,n),(),(n,n),(n),(),(),(),(),(),(n,n),(n),(n)->()",
-    writes=("adjacency", "gain", "weights"),
-)
+@allocating
 def structure(
-    effects,
-    root,
-    scatter,
-    freedom,
-    bars,
-    gain_bars,
-    floor,
-    signed,
-    unknown,
-    least_weight,
-    due,
-    adjacency,
-    gain,
-    weights,
-    estimated,
-):
-    """The graph that total effects imply, and the weights, at least `least_weight` unless signed; only if it is due.
+    effects, root, scatter, freedom, bars, gain_bars, floor, signed, unknown, least_weight, adjacency, gain, weights
+):  # fmt: skip
+    """The graph that total effects imply, and the weights, at least `least_weight` unless signed.
 
     An arm whose effects have more than `unknown` left of their variance, because no round separates it from others,
     makes the graph uncertain, but not the others' total effects.
     """
-    estimated[0] = due
-    if not due:
-        return
     implied_graph(effects, root, scatter, freedom, bars, gain_bars, floor, signed, adjacency, gain, weights)
     n = weights.shape[0]
     if is_unknown(root, unknown):

@@ -8,11 +8,10 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.factor import add_squares, factorise, forward, inverse_root, mirror
-from spillover.kernels.inner import NONE_YET, inside
+from spillover.kernels.inner import NONE_YET, allocating, inside
 from spillover.kernels.vectors import product
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
@@ -30,26 +29,26 @@ PASSES: Final = 3  # between the coefficients and the variance of the error
 SWEEPS: Final = 5  # over the edges of a row, in each pass
 
 
-@gufunc(
-    (float64[:, ::1], float64[::1], float64[::1], float64[::1], float64, boolean[:]),
-    "(m,m),(n),(n),(n),()->()",
-    writes=("moments",),
-)
-def absorb_moments(moments, y, z, q, weight, absorbed):
+@njit(inline="always")
+def add_line(line, amount, values):
+    for i in range(values.shape[0]):
+        line[i] += amount * values[i]
+
+
+@njit(inline="always")
+def absorb_moments(moments, y, z, q, weight):
     """Add a round to the sums of v v'. Rows of y hold the columns of y only: the rest is in the other rows."""
-    absorbed[0] = weight != 0.0
-    if weight == 0.0:
-        return
-    n, m = y.shape[0], moments.shape[0]
-    v = np.empty(m)
-    for i in range(n):
-        v[i], v[n + i], v[2 * n + i] = y[i], z[i], q[i]
-    v[3 * n] = 1.0
-    for a in range(m):
-        scaled = weight * v[a]
-        if scaled != 0.0:
-            for b in range(n if a < n else m):
-                moments[a, b] += scaled * v[b]
+    n = y.shape[0]
+    for a in range(3 * n + 1):
+        own = y[a] if a < n else z[a - n] if a < 2 * n else q[a - 2 * n] if a < 3 * n else 1.0
+        amount = weight * own
+        if amount != 0.0:
+            line = moments[a]
+            add_line(line[:n], amount, y)
+            if a >= n:
+                add_line(line[n : 2 * n], amount, z)
+                add_line(line[2 * n : 3 * n], amount, q)
+                line[3 * n] += amount
 
 
 @njit(inline="always")
@@ -257,26 +256,7 @@ def squared_residuals(whole, pull, energy, edges, mean, baseline):
     return max(t, 0.0)
 
 
-@gufunc(
-    (
-        float64[:, :],
-        boolean[:, :],
-        boolean[:, :],
-        boolean,
-        boolean,
-        float64,
-        float64,
-        float64[:, ::1],
-        float64[::1],
-        float64[:, :],
-        float64[:, :],
-        float64[:],
-        float64[:],
-        float64[:],
-    ),
-    "(m,m),(n,n),(n,n),(),(),(),(),(n,n),(n)->(n,n),(n,n),(n),(n),(n)",
-    writes=("adjacency", "noise"),
-)
+@allocating
 def k_class(
     moments,
     possible,

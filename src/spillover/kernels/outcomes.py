@@ -2,11 +2,8 @@
 
 from typing import Final
 
-import numpy as np
-from numba import boolean, float64, int64, njit, uint64
+from numba import njit, uint64
 
-from spillover.kernels.arrivals import delay_of, post
-from spillover.kernels.inner import inside, within
 from spillover.kernels.rewards import draw_chosen
 from spillover.kernels.vectors import add_columns, add_multiple
 
@@ -15,27 +12,6 @@ LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
 ADDED: Final = 1  # whether anything is added to y
 
 FEW_ARMS: Final = 16  # up to this, adding what was not chosen is faster than leaving it out
-
-# What such a kernel gets: course, concentration, total, rewards, shocks, baseline, delays, slowest, silent, horizon,
-# and the rings x, z, y, first, last, following; see `types.Stretch`.
-COURSE_SIGNATURE: Final = (
-    *(int64[::1], float64, float64[:, :], float64[:, :], float64[:, :], float64[:, :]),
-    *(int64[:], int64[:], boolean[:, :], int64),
-    *(boolean[:, ::1], float64[:, ::1], float64[:, ::1], int64[::1], int64[::1], int64[::1]),
-)
-COURSE_LAYOUT: Final = "(q),(),(n,n),(t,n),(t,n),(t,n),(t),(t),(t,m),(),(c,n),(c,n),(c,n),(c),(c),(c)"
-RINGS: Final = ("ring_x", "ring_z", "ring_y", "first", "last", "following")
-
-
-@inside
-def columns_of(total):
-    """The columns of a matrix, each in one piece."""
-    n = total.shape[0]
-    columns = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            columns[j, i] = total[i, j]
-    return columns
 
 
 @njit(inline="always")
@@ -59,20 +35,3 @@ def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, bas
     if course[ADDED]:
         for i in range(x.shape[0]):
             y[i] = y[i] + shocks[r, i] + baseline[r, i]
-
-
-@within
-def bring_outcome(
-    r, t, key, course, concentration, columns, rewards, shocks, baseline, delays, slowest, silent, horizon, x, z, y,
-    first, last, following,
-):  # fmt: skip
-    """`fill_outcome`; then post it for the round of its arrival.
-
-    Returns the first round of play whose outcome arrives now; 0: none.
-    """
-    fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, baseline, x, z, y)
-    post(t, delay_of(x, z, delays[r], slowest[r], silent[r]), horizon, first, last, following)
-    slot = t & (first.shape[0] - 1)
-    played = first[slot]
-    first[slot] = 0
-    return played

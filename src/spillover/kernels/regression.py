@@ -4,9 +4,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.inner import inside
 from spillover.kernels.vectors import product
 
@@ -93,20 +92,6 @@ def learn_outcome(root, effects, scatter, z, y, weight, room, held):
     return learn_effects(root, effects, scatter, phi, residuals, weight, room[2, :n], room[3, :m])
 
 
-@gufunc(
-    (float64[:, ::1], float64[:, ::1], float64[:, ::1], float64[:], float64[:], float64, float64[:]),
-    "(n,n),(m,n),(m,m),(n),(m),()->()",
-    writes=("root", "effects", "scatter"),
-)
-def regress(root, effects, scatter, z, y, weight, certainty):
-    """Learn the effects of z on y from a round at the given weight, which may be 0."""
-    certainty[0] = 0.0
-    if weight != 0.0:
-        n = z.shape[0]
-        room, held = np.empty((5, max(n, y.shape[0]))), np.empty(n, np.int64)
-        certainty[0] = learn_outcome(root, effects, scatter, z, y, weight, room, held)
-
-
 @njit(inline="always")
 def evidence_of_growth(ratio, freedom):
     """Likelihood ratio of a residual if the variance grew, averaged over GROWTHS; ratio: squared residual / variance.
@@ -177,80 +162,37 @@ def test_and_learn(
     phi, residuals = room[0, :n], room[1, :m]
     share = projected(root, z, phi)
     find_residuals(effects, z, y, held, residuals)
-    if freedom[0] >= FEWEST_FREE and is_surprising(
-        scatter, suspicion, risen, fallen, freedom[0], z, residuals, share, floor, size, limit, room[4, :m]
+    if freedom >= FEWEST_FREE and is_surprising(
+        scatter, suspicion, risen, fallen, freedom, z, residuals, share, floor, size, limit, room[4, :m]
     ):
         return True, 0.0
     certainty = learn_effects(root, effects, scatter, phi, residuals, weight, room[2, :n], room[3, :m])
-    freedom[0] += certainty
     return False, certainty
 
 
-test_here = njit(inline="always")(test_and_learn.py_func)  # what is called is compiled by itself, then with its caller
-
-
-@gufunc(
-    (
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[::1],
-        boolean[::1],
-        float64[::1],
-        float64[:, ::1],
-        float64[:, ::1],
-        float64[:],
-        float64[:],
-        float64,
-        float64,
-        float64,
-        float64,
-        boolean[:],
-        float64[:],
-    ),
-    "(n,n),(m,n),(m,m),(o),(o),(m),(n,m),(n,m),(n),(m),(),(),(),()->(),()",
-    writes=("root", "effects", "scatter", "freedom", "halted", "suspicion", "risen", "fallen"),
-)
-def tested_regress(
-    root,
-    effects,
-    scatter,
-    freedom,
-    halted,
-    suspicion,
-    risen,
-    fallen,
-    z,
-    y,
-    floor,
-    size,
-    limit,
-    weight,
-    alarm,
-    certainty,
-):
-    """Test a round for a change of the effects, and learn from it unless there is an alarm.
-
-    `halted` records an alarm; later rounds are then ignored.
-    """
-    alarm[0], certainty[0] = False, 0.0
-    if halted[0] or weight == 0.0:
-        return
-    n = z.shape[0]
-    room, held = np.empty((5, max(n, y.shape[0]))), np.empty(n, np.int64)
-    alarm[0], certainty[0] = test_here(
-        root, effects, scatter, freedom, suspicion, risen, fallen, z, y, floor, size, limit, weight, room, held
-    )  # fmt: skip
-    halted[0] = alarm[0]
-
-
-@gufunc(
-    (float64[:, :], float64[:], float64, float64, float64, float64[:]),
-    "(n,n),(n),(),(),()->(n)",
-)
-def shrunk_weights(root, effects, scatter, freedom, prior, weights):
-    """Shrink each weight towards 1 by variance / (variance + prior variance)."""
+@njit(inline="always")
+def shrink_weights(root, effects, scatter, freedom, prior, least, weights):
+    """Shrink each weight towards 1 by variance / (variance + prior variance); it is at least `least`."""
     variance = scatter / max(freedom, 1.0)
     for j in range(effects.shape[0]):
         own = variance * product(root[j], root[j], 0, root.shape[1])
-        weights[j] = 1.0 + (effects[j] - 1.0) * prior / (prior + own)
+        weights[j] = max(1.0 + (effects[j] - 1.0) * prior / (prior + own), least)
+
+
+@njit(inline="always")
+def clear_regression(root, effects, scatter, ridge, identity):
+    """Start again from the prior: that an arm affects itself, or with one outcome, that all arms do."""
+    for i in range(root.shape[0]):
+        for j in range(root.shape[0]):
+            root[i, j] = 1.0 / math.sqrt(ridge) if i == j else 0.0
+    for i in range(effects.shape[0]):
+        for j in range(effects.shape[1]):
+            effects[i, j] = 1.0 if i == j or not identity else 0.0
+        for j in range(scatter.shape[1]):
+            scatter[i, j] = 0.0
+
+
+@inside
+def room_for_regression(n):
+    """Memory to learn an outcome."""
+    return np.empty((5, n)), np.empty(n, np.int64), np.empty(1)

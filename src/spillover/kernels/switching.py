@@ -8,11 +8,10 @@ for the same reason.
 import math
 from typing import Final
 
-import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.elementary import exp_of, log_of
+from spillover.kernels.inner import bare
 
 # The likelihood ratio of a change is clipped to these bounds, so that products of many do not overflow or underflow;
 # beyond them the question is settled anyway.
@@ -323,7 +322,7 @@ def note_change(change_round, totals, detected):
             detected[1] = date
 
 
-@njit(inline="always", error_model="numpy")
+@bare
 def learn_rewards(
     change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
     changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, room, expected, counted,
@@ -411,36 +410,3 @@ def learn_rewards(
                 mean[i], square[i] = first, second
     note_change(change_round, totals, detected)
     return precision
-
-
-@gufunc(
-    (
-        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
-        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
-        *(float64[::1], float64[::1], boolean[:], float64[:], float64, int64, float64[:], float64[:], float64[:]),
-        *(float64, boolean, float64[:], float64[:], float64[:], float64[:]),
-    ),
-    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),"
-    "(n),(n),(),(),(g),(g),(t),(),()->(n),(n),(n),()",
-    writes=(
-        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
-        *("latest", "detected", "spread", "changes", "redrawn"),
-    ),
-)
-def switching_arrival(
-    change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
-    changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, arrived, expected,
-    counted, likely, precision,
-):  # fmt: skip
-    """`learn_rewards`, where any have arrived."""
-    if arrived:
-        room = np.empty((4 + mass.shape[0], 2 * change_round.shape[0]))
-        precision[0] = learn_rewards(
-            change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
-            spread, changes, redrawn, x, reward, weight, played_at, shares, prior, hazards, idle_hazard, room,
-            expected, counted, likely,
-        )  # fmt: skip
-    else:
-        for i in range(x.shape[0]):
-            expected[i] = counted[i] = likely[i] = 0.0
-        precision[0] = precision_of(spread)

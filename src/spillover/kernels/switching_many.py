@@ -8,11 +8,10 @@ known of them. Of the arms with rewards, those that have just reported are broug
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit
+from numba import njit
 
-from spillover.kernels.build import gufunc
 from spillover.kernels.drifting import learn_drift, move_arm, transition
-from spillover.kernels.listing import listed
+from spillover.kernels.inner import allocating, listed
 from spillover.kernels.switching import (
     MOST_ALONE,
     add_shares,
@@ -169,45 +168,24 @@ def learn_drifting(
         learn_drift(track, i, drifts, reward[i], counted[q], likely[q], weight, precision, moved)
 
 
-@gufunc(
-    (
-        *(int64[::1], float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, ::1], float64[:, ::1]),
-        *(float64[:, :, ::1], float64[::1], float64[::1], int64[::1], int64[::1], int64[::1], float64[::1]),
-        *(float64[::1], float64[::1], int64[::1], float64[::1], int64[::1], float64[:, ::1], float64[::1], int64[::1]),
-        *(boolean[:], float64[::1], float64, int64, float64[:], float64[:], float64[:], float64, float64[:], int64),
-        *(boolean, boolean[:]),
-    ),
-    "(k),(g,k),(t,l),(n,t,l),(n,k),(n,k),(n,g,k),(n),(n),(n),(o),(t),(t),(k),(t),(n),(t),(o),(n,c),(o),(o),"
-    "(n),(n),(),(),(g),(g),(t),(),(d),(),()->()",
-    writes=(
-        *("change_round", "mass", "untried", "counts", "ratio", "idle_prior", "changed", "mean", "square", "seen"),
-        *("latest", "detected", "spread", "changes", "redrawn", "checked", "shared", "arrivals", "track", "drifts"),
-        *("drift_latest", "reward"),
-    ),
-)
-def crowd_arrival(
+@allocating
+def learn_arms_of_many(
     change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected, spread,
     changes, redrawn, checked, shared, arrivals, track, drifts, drift_latest, x, reward, weight, played_at, shares,
-    prior, hazards, idle_hazard, drift_settings, turns, arrived, learned,
+    prior, hazards, idle_hazard, scale, variance, drift_prior, other_world, turns, expected,
 ):  # fmt: skip
-    """`switching_arrival` and `drifting_arrival`; rewards are replaced by what was expected of the chosen arms."""
-    learned[0] = arrived
-    chosen = listed(x)
+    """`learn_rewards` and `drifting_arrival`; fills in what was expected of the chosen arms."""
+    chosen, tried = listed(x), listed(seen)
     size = chosen.shape[0]
-    if arrived:
-        tried = listed(seen)
-        means, counted, likely = np.empty(size), np.empty(size), np.empty(size)
-        precision = learn_crowd(
-            change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
-            spread, changes, redrawn, checked, shared, arrivals, chosen, tried, reward, weight, played_at, shares,
-            prior, hazards, idle_hazard, turns, means, counted, likely,
-        )  # fmt: skip
-        learn_drifting(
-            track, drifts, drift_latest, chosen, tried, reward, counted, likely, precision, weight, played_at,
-            drift_settings[0], drift_settings[1], drift_settings[2], drift_settings[3],
-        )  # fmt: skip
-        for q in range(size):
-            reward[chosen[q]] = means[q]
-    else:
-        for i in chosen:
-            reward[i] = 0.0
+    means, counted, likely = np.empty(size), np.empty(size), np.empty(size)
+    precision = learn_crowd(
+        change_round, mass, untried, counts, ratio, idle_prior, changed, mean, square, seen, latest, detected,
+        spread, changes, redrawn, checked, shared, arrivals, chosen, tried, reward, weight, played_at, shares,
+        prior, hazards, idle_hazard, turns, means, counted, likely,
+    )  # fmt: skip
+    learn_drifting(
+        track, drifts, drift_latest, chosen, tried, reward, counted, likely, precision, weight, played_at, scale,
+        variance, drift_prior, other_world,
+    )  # fmt: skip
+    for q in range(size):
+        expected[chosen[q]] = means[q]

@@ -4,16 +4,12 @@ The functions are those of `switching_scores.py` and `drifting.py`, called for f
 """
 
 import math
-from typing import Final
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint64
+from numba import njit
 
-from spillover.kernels.build import gufunc
-from spillover.kernels.drawing import SMALL_BUDGET, take_top
 from spillover.kernels.drifting import LEAST_MEAN, transition
-from spillover.kernels.inner import bare
-from spillover.kernels.listing import BLOCK, enter
+from spillover.kernels.inner import BLOCK, allocating, bare, enter
 from spillover.kernels.switching import add_shares
 from spillover.kernels.switching_scores import (
     ABOUT,
@@ -45,9 +41,8 @@ def pulled_or_seen(last_pull, seen, found):
 
 
 @njit
-def drift_start(drift_settings):
+def drift_start(scale, variance):
     """The track of an arm without rewards, as a row of its own."""
-    variance, scale = drift_settings[1], drift_settings[0]
     return np.array([[0.0, 0.0, variance, 0.0, 3.0 * variance / scale**2]])
 
 
@@ -142,10 +137,10 @@ def value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, kn
             index[i] += held_bonus
 
 
-@njit(error_model="numpy")
+@allocating
 def index_crowd(
     mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
-    drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
+    scale, variance, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
     share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
 ):  # fmt: skip
     """`value_arms` of switching_scores.py: arms that were never pulled differ in their weights only.
@@ -166,8 +161,8 @@ def index_crowd(
     for g in range(kinds):
         share += shares[g] * share_prior[g]
     stays = 1.0 - share * (1.0 - (1.0 - hazard) ** max(now - latest, 0))
-    moves = transition(drift_settings[0], drift_settings[1], now + 1 - drift_latest)
-    new_drift, new_deviation = drift_of_arm(drift_start(drift_settings), 0, moves)
+    moves = transition(scale, variance, now + 1 - drift_latest)
+    new_drift, new_deviation = drift_of_arm(drift_start(scale, variance), 0, moves)
     new_idle = 1.0 - stays * (1.0 - idle_hazard) ** now
     new_mean = shared[0] + new_idle * (middle - shared[0])
     new_mean += drifts * (new_drift - new_mean)
@@ -200,54 +195,3 @@ def index_crowd(
     weigh_untried(mass, totals, shares, weight)
     new = new_idle, new_drift, new_deviation
     value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, known, index)
-
-
-KNOWN_SIGNATURE: Final = (
-    *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
-    *(float64[::1], int64[::1], int64, float64[:], float64[:, ::1], float64, int64, float64[:], float64[::1]),
-    *(float64[::1], float64[::1], int64[::1], float64[::1], int64, int64, float64[:], float64[:], float64[:]),
-    *(float64[:], float64, float64, int64[::1], float64[::1]),
-)
-KNOWN_LAYOUT: Final = (
-    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(t),(n,c),(),(),(d),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()"
-    ",(n),(n)"
-)
-
-
-@gufunc(
-    (*KNOWN_SIGNATURE, float64[::1], float64[::1], float64[::1]),
-    f"{KNOWN_LAYOUT}->(n),(n),(n)",
-    writes=("places", "scores"),
-)
-def crowd_index(
-    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
-    drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
-    share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
-):  # fmt: skip
-    """`switching_index`; places, scores: scratch memory."""
-    index_crowd(
-        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
-        drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
-        share_prior, idle_hazard, horizon, places, scores, weights, mean, index,
-    )  # fmt: skip
-
-
-@gufunc(
-    (*KNOWN_SIGNATURE, float64[::1], float64[::1], uint64[:], uint64, uint64, uint64, boolean[::1]),
-    f"{KNOWN_LAYOUT},(n),(n),(w),(),(),()->(n)",
-    writes=("places", "scores", "weights", "index"),
-)
-def crowd_choice(
-    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
-    drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
-    share_prior, idle_hazard, horizon, places, scores, weights, index, key, call, at_round, purpose, x,
-):  # fmt: skip
-    """The arms with the highest weights times index; places, scores, weights, index: scratch memory."""
-    index_crowd(
-        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, shared, track, drifts, drift_latest,
-        drift_settings, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares,
-        share_prior, idle_hazard, horizon, places, scores, weights, index[:0], index,
-    )  # fmt: skip
-    for i in range(x.shape[0]):
-        scores[i] = weights[i] * index[i] if weights[i] != 0.0 else 0.0
-    take_top(scores, budget, key, call, at_round, purpose, np.empty(min(budget, SMALL_BUDGET)), x)

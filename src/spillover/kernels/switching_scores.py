@@ -3,12 +3,12 @@
 import math
 from typing import Final
 
-import numpy as np
-from numba import float64, int64, njit, uint64
+from numba import float64, njit, uint64
 
 from spillover.kernels.build import gufunc
 from spillover.kernels.drawing import selected_border
 from spillover.kernels.elementary import bits_of, double_of
+from spillover.kernels.inner import bare
 
 MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
 MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal
@@ -142,11 +142,11 @@ def thresholds(scores, budget, best):
     return max(best[budget - 1], 0.0), max(best[budget], 0.0) if budget < n else 0.0
 
 
-@njit(inline="always", error_model="numpy")
+@bare
 def value_arms(
     mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean, drift_deviation,
     learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares, share_prior,
-    idle_hazard, horizon, room, weights, mean, index,
+    idle_hazard, horizon, room, best, scores, idle, weights, mean, index,
 ):  # fmt: skip
     """Weights, expected rewards, and expected rewards plus the value of information over `horizon` rounds.
 
@@ -157,16 +157,14 @@ def value_arms(
     the s-th best. For an arm among the s best it is the expected loss from keeping it, horizon E[(threshold - w m)+] /
     w, with the score of the next best arm as the threshold. Both are divided by (1 + pulls in flight)^1.5, because the
     outcomes of those pulls will arrive without another try.
-    room: scratch memory, (8, the larger of 2 hypotheses and n + 1).
+    room, best, scores, idle: to work in, of at least 5 times 2 hypotheses, MOST_SORTED + 1 and twice n numbers.
     """
     kinds, hypotheses = mass.shape
     n = learned.shape[0]
     low, width = reward_range[0], reward_range[1] - reward_range[0]
     offset = low / width  # in units of the range, rewards are from 0 to 1 plus this
     middle, span = 0.5 * (redrawn[0] + redrawn[1]), redrawn[1] - redrawn[0]
-    totals, weight, parts = room[0, :hypotheses], room[1, : 2 * hypotheses], room[2, : 2 * hypotheses]
-    scores, idle, best = room[3, :n], room[4, :n], room[5]
-    gaps, deviations = room[6, : 2 * hypotheses], room[7, : 2 * hypotheses]
+    totals, weight, parts, gaps, deviations = room[0, :hypotheses], room[1], room[2], room[3], room[4]
     changes_seen = 0.0  # expected number of changes together
     for k in range(hypotheses):
         totals[k] = mass[0, k]
@@ -223,27 +221,3 @@ def value_arms(
             missed += drifts * normal_excess(drift_mean[i] - level, drift_deviation[i])
         crowd = 1.0 + in_flight[i]
         index[i] += width * horizon * missed / (crowd * math.sqrt(crowd))
-
-
-@gufunc(
-    (
-        *(float64[:, ::1], float64[:, ::1], float64[:, :, ::1], float64[:, :, ::1], float64[::1], float64[:]),
-        *(float64[::1], int64[::1], int64, float64, float64[:], float64[:], float64[:], float64[:], float64[:]),
-        *(int64[:], float64[:], int64, int64, float64[:], float64[:], float64[:], float64[:], float64, float64),
-        *(float64[:], float64[:], float64[:]),
-    ),
-    "(g,k),(t,l),(n,t,l),(n,g,k),(k),(t),(n),(n),(),(),"
-    "(n),(n),(n),(n),(n),(n),(n),(),(),(t),(t),(g),(g),(),()->(n),(n),(n)",
-)
-def switching_index(
-    mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean, drift_deviation,
-    learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards, shares, share_prior,
-    idle_hazard, horizon, weights, mean, index,
-):  # fmt: skip
-    """`value_arms`: weights, expected rewards, and expected rewards plus the value of information."""
-    room = np.empty((8, max(2 * mass.shape[1], learned.shape[0] + 1)))
-    value_arms(
-        mass, untried, counts, changed, changes, redrawn, believed, seen, latest, drifts, drift_mean,
-        drift_deviation, learned, prior, rewards_seen, last_pull, in_flight, now, budget, reward_range, hazards,
-        shares, share_prior, idle_hazard, horizon, room, weights, mean, index,
-    )  # fmt: skip

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from spillover import validate
-from spillover.policies.averages import learn
 from spillover.policies.graph_policy import MeansState
 from spillover.policies.ndcsem import NDCSEM
 from spillover.rng import Rng
-from spillover.types import Batch, Feedback, Problem
+from spillover.types import Batch, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +51,3 @@ class AblatedNDCSEM(NDCSEM):
         n = problem.n_arms
         draws = np.stack([np.broadcast_to(rng.permutation(n), (*batch, n)) for _ in range(n)], axis=-2)
         return state._replace(plan=draws < problem.budget)
-
-    @property
-    def runs_compiled(self) -> bool:
-        return bool(self.graph.fuses)  # compiled rounds know the assumed delay
-
-    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        if self.delay_aware or self.runs_compiled:
-            return super().learn(state, feedback, rng)
-        feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
-        learn(state.averages, feedback.x, feedback.z, state.rounds, self.discount, feedback.arrived)
-        return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age))

@@ -1,4 +1,9 @@
-"""Discounted averages of the arms' rewards, and the upper confidence index from them; a discount of 1 is none."""
+"""Discounted averages of the arms' rewards, and pulls in flight: played, but without an outcome so far.
+
+Pulls in flight need no list of rounds: they are the discounted number of all pulls minus that of the pulls whose
+outcome has arrived, both discounted from the round of the action. A pull whose outcome never arrives stays in flight
+but fades like all others, so that its arm is tried again.
+"""
 
 import math
 from functools import cached_property
@@ -7,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels
-from spillover.types import Amount, Array, Batch, BoolArray, Finite, IntArray, Round
+from spillover.types import Amount, Array, Batch, Finite, IntArray, Round
 
-UNIT_RANGE = np.array([0.0, 1.0])
 LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
 DISCOUNT = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}  # the constants of a `Discounted` policy
 
@@ -47,32 +51,6 @@ def empty_averages(n_arms: int, batch: Batch) -> Averages:
     return Averages(np.zeros(line), np.zeros(line), np.zeros(line, np.int64))
 
 
-def learn(
-    known: Averages, x: BoolArray, reward: Array, played_at: IntArray, discount: Any, arrived: BoolArray
-) -> Averages:
-    """Add the rewards of the arms played in round `played_at`, discounted from that round on; in place."""
-    kernels.discounted_arrival(*known, x, reward, played_at, discount, arrived)
-    return known
-
-
-def upper_index(
-    known: Averages,
-    now: IntArray,
-    clock: Any,
-    *,
-    width: Any,
-    discount: Any = 1.0,
-    unit: Any = 1.0,
-    cap: float = np.inf,
-    reward_range: Array = UNIT_RANGE,
-) -> Array:
-    """mean / unit + sqrt(width log(clock) / count) at most `cap`; `cap` itself for arms never observed, or forgotten.
-
-    reward_range: that of mean / unit. An arm is forgotten if its bonus is a million times as wide.
-    """
-    return np.asarray(kernels.upper_index(*known, now, clock, discount, width, unit, cap, reward_range))
-
-
 def log_of(discount: Any) -> Array:
     """The logarithm of a discount, or of a grid of them, with the same bits on every processor."""
     return np.array([math.log(each) for each in np.ravel(discount)]).reshape(np.shape(discount))
@@ -91,3 +69,25 @@ def mean_of(sums: Array, counts: Array) -> Array:
 def counts_now(known: Averages, now: IntArray, discount: Any) -> Array:
     """The discounted counts as of now."""
     return np.asarray(known.counts * np.asarray(discount)[..., None] ** (now[..., None] - known.stamps))
+
+
+class Pulls(NamedTuple):
+    """Discounted pulls of each arm as of its stamp, whether or not their outcomes have arrived."""
+
+    counts: Amount  # (*batch, n)
+    stamps: Round  # (*batch, n): the latest of the arm's rounds
+
+
+class NoPulls(NamedTuple):
+    """For a policy that does not count pulls: no arrays, and nothing on disk."""
+
+
+def empty_pulls(n_arms: int, batch: Batch) -> Pulls:
+    line = (*batch, n_arms)
+    return Pulls(np.zeros(line), np.zeros(line, np.int64))
+
+
+def in_flight(known: Averages, pulls: Pulls, now: IntArray, discount: Any) -> Array:
+    """The discounted pulls whose outcomes have not arrived, as of now."""
+    played = pulls.counts * np.asarray(discount)[..., None] ** (now[..., None] - pulls.stamps)
+    return np.asarray(np.maximum(played - counts_now(known, now, discount), 0.0))

@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import check_constraints
 from spillover.constraints.search import EFFORT, best_set, check_effort, check_feasible, searched_set
-from spillover.contracts import Policy, as_policy, require_explains
+from spillover.contracts import Policy, Setting, as_policy, require_explains
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, IntArray, Problem, State
@@ -54,17 +54,17 @@ class Constrained(PolicyWrapper):
         require_explains(inner, "to be constrained")
         check_effort(self.effort)
         # two layers are merged into one with the constraints of both
-        arms = inner.arms if arms is None else tuple(arms)
-        accepted = f"the names that the inner constraints use, {inner.arms}"
-        validate.require(inner.arms is None or arms == inner.arms, "arms", arms, accepted)
-        object.__setattr__(self, "policy", inner.unconstrained)
-        object.__setattr__(self, "constraints", (*inner.constraints, *check_constraints(self.constraints)))
+        free, constraints, named, _ = inner.setting
+        arms = named if arms is None else tuple(arms)
+        accepted = f"the names that the inner constraints use, {named}"
+        validate.require(named is None or arms == named, "arms", arms, accepted)
+        object.__setattr__(self, "policy", free)
+        object.__setattr__(self, "constraints", (*constraints, *check_constraints(self.constraints)))
         object.__setattr__(self, "arms", arms)
 
     @property
-    def unconstrained(self) -> Policy:
-        policy: Policy = self.policy
-        return policy
+    def setting(self) -> Setting:
+        return Setting(self.policy, self.constraints, self.arms, self.effort)
 
     @property
     def grids(self) -> tuple[str, ...]:
@@ -72,7 +72,8 @@ class Constrained(PolicyWrapper):
 
     @property
     def inner(self) -> Policy:
-        return self.unconstrained
+        policy: Policy = self.policy
+        return policy
 
     def around(self, inner: Policy) -> Policy:
         return replace(self, policy=inner)

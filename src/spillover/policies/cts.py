@@ -7,8 +7,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.core import Lesson, Turn, uniform
+from spillover.kernels.averages import amounts_above_low, unit_or_one
 from spillover.kernels.laws import fill_betas
-from spillover.kernels.scaled import amounts_above_low, unit_or_one
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.rng import Rng

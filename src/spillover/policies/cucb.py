@@ -8,9 +8,8 @@ import numpy as np
 from spillover import validate
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn
-from spillover.kernels.averages import add_rewards, upper_bounds
-from spillover.kernels.scaled import amounts_above_low
-from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.kernels.averages import add_rewards, amounts_above_low, upper_bounds
+from spillover.kernels.averages import unit_or_one as unit_of
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (

@@ -1,38 +1,32 @@
 """Discounted Thompson sampling on a learned graph; the discount is chosen online, by prediction."""
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import ROUND, CompiledRounds, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.policies.compiled_rounds import LAGS, course_for_kernels, kind_of_graph, played_by
-from spillover.policies.graph_policy import (
-    GraphPolicy,
-    MeansState,
-    advance_round,
-    choose_by_scores,
-    explanation,
-    initial_state,
-)
-from spillover.policies.initialisation import is_sweep
-from spillover.policies.pending import Pulls
+from spillover.core import Lesson, Turn, choose_top, later
+from spillover.kernels.averages import add_pulls_side_by_side, add_side_by_side, fill_means, weigh
+from spillover.policies.averages import LAGS, Pulls
+from spillover.policies.graph_policy import OnGraph, check_weights, scores
+from spillover.policies.initialisation import START, follows_plan, start_plan, starting
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
     Array,
     Batch,
     BoolArray,
-    Choice,
+    Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Problem,
     Round,
-    Stretch,
+    Rounds,
 )
 
 DISCOUNTS = 1.0 - 0.5 ** np.arange(6, 13)  # memories of 64, 128, ..., 4,096 rounds
@@ -52,31 +46,25 @@ class Candidates(NamedTuple):
 class DiscountedTSState(NamedTuple):
     """Rounds, plan and graph; the candidates; all pulls under every discount, arrived or in flight."""
 
-    base: MeansState
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    plan: Constant[Any]  # (*batch, n, n): plan[t] is the decision of round t + 1. A sweep: (*batch, n)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+    graph: Any
     candidates: Candidates
     pulls: Pulls  # counts (*batch, discounts, n), stamps (*batch, n)
 
-    @property
-    def rounds(self) -> IntArray:
-        return self.base.rounds
 
-    @property
-    def budget(self) -> IntArray:
-        return self.base.budget
+class Room(NamedTuple):
+    """Room to work in."""
 
-
-class PosteriorDraw(NamedTuple):
-    """A draw of the means from the posterior, and the posterior itself; rewards in [0, 1]."""
-
-    draw: Array  # (*batch, n)
-    mean: Array  # (*batch, n): of the posterior
-    seen: Array  # (*batch, n): discounted observations behind it
-    flying: Array  # (*batch, n): discounted pulls in flight
-    leader: IntArray  # (*batch,): position of the drawn discount
+    graph: Any
+    drawn: Any  # (5, n)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiscountedTS(GraphPolicy):
+class DiscountedTS(OnGraph):
     """Thompson sampling with discounted Beta posteriors of z, weighted by a learned graph; there is nothing to tune.
 
     Several discounts, with memories from 64 to 4,096 rounds, learn from the same feedback side by side. Each of them
@@ -96,13 +84,31 @@ class DiscountedTS(GraphPolicy):
     """
 
     order_free = False
+    constants: ClassVar[Mapping[str, int]] = {"discounts": 1, "powers": 2}
+    unchanged_by_play = ("graph", "plan", "candidates")
+    index_lines = 5
+
+    @property
+    def discounts(self) -> Any:
+        return DISCOUNTS
+
+    @cached_property
+    def powers(self) -> Array:
+        """The weight of a reward after so many rounds under each discount."""
+        return np.asarray(kernels.discount_tables(DISCOUNTS, LAGS)[0])
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
+        validate.problem(problem)
         check_grid(self, batch)
-        base = initial_state(self.graph, problem, rng, batch)
-        line, table = (*batch, problem.n_arms), (*batch, len(DISCOUNTS), problem.n_arms)
+        n = problem.n_arms
+        line, table = (*batch, n), (*batch, len(DISCOUNTS), n)
         return DiscountedTSState(
-            base=base,
+            rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, n, np.int64),
+            plan=start_plan("auto", n, problem.budget, rng, batch),
+            budget=np.full(batch, problem.budget, np.int64),
+            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            graph=self.graph.init(problem, batch),
             candidates=Candidates(
                 sums=np.zeros(table),
                 counts=np.zeros(table),
@@ -113,90 +119,59 @@ class DiscountedTS(GraphPolicy):
             pulls=Pulls(np.zeros(table), np.zeros(line, np.int64)),
         )
 
-    def draw_means(self, state: DiscountedTSState, rng: Rng) -> PosteriorDraw:
-        sums, counts, stamps, evidence, latest = state.candidates
-        now = state.base.rounds
-        known = sums, counts, stamps, *state.pulls, evidence
-        return PosteriorDraw(*kernels.side_by_side_draw(*known, DISCOUNTS, now, latest, *rng.address()))
+    def prepare(self, s: Any) -> Any:
+        return Room(self.graph.prepare(s.graph), np.empty((5, s.n_arms)))
 
-    def select(self, state: DiscountedTSState, rng: Rng) -> Choice:
-        index = on_range(self.draw_means(state, rng).draw, state.base.reward_range)
-        return choose_by_scores(state.base, index, self.graph, rng)
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """A draw of the means; the posterior's means and counts, the pulls in flight, and the discount's position."""
+        known, pulls, low, high = s.candidates, s.pulls, s.reward_range[0], s.reward_range[1]
+        leader = fill_means(
+            known.sums, known.counts, known.stamps, pulls.counts, pulls.stamps, known.evidence, self.discounts,
+            self.powers, s.rounds, known.latest, turn.key, turn.call, turn.round, turn.purpose,
+            found[0], found[1], found[2], found[3],
+        )  # fmt: skip
+        for i in range(found.shape[1]):
+            found[0, i] = low + (high - low) * found[0, i]
+            found[1, i] = low + (high - low) * found[1, i]
+            found[4, i] = leader
 
-    def played(self, state: DiscountedTSState, x: BoolArray) -> DiscountedTSState:
-        base = advance_round(state.base, x, 1.0)
-        pulls = kernels.side_by_side_pulls(*state.pulls, DISCOUNTS, np.asarray(x, np.bool_), base.rounds)
-        return state._replace(base=base, pulls=Pulls(*pulls))
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        if follows_plan(s.plan, s.rounds, s.budget, x):
+            return
+        drawn = turn.room.drawn
+        self.index(s, turn, drawn)
+        weigh(s.graph.weights, drawn[0])
+        choose_top(drawn[0], s.budget, later(turn), x)
 
-    def learn(self, state: DiscountedTSState, feedback: Feedback, rng: Rng) -> DiscountedTSState:
-        base = state.base
-        feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
-        played_at = base.rounds - feedback.age
-        sums, counts, stamps, evidence, latest = state.candidates
-        kernels.side_by_side_arrival(
-            *(sums, counts, stamps, evidence, DISCOUNTS, EVIDENCE_DISCOUNT),
-            *(feedback.x, feedback.z, base.reward_range, played_at, latest, feedback.arrived),
-        )
-        latest = np.maximum(latest, np.where(feedback.arrived, played_at, 0))
-        return state._replace(
-            base=base._replace(graph=self.absorb(base.graph, feedback, played_at)),
-            candidates=state.candidates._replace(latest=latest),
-        )
+    def note_play(self, s: Any, x: Any) -> None:
+        add_pulls_side_by_side(s.pulls.counts, s.pulls.stamps, self.discounts, self.powers, x, s.rounds)
 
-    def solve(self, state: DiscountedTSState) -> DiscountedTSState:
-        return state._replace(base=super().solve(state.base))
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        known = s.candidates
+        add_side_by_side(
+            known.sums, known.counts, known.stamps, known.evidence, self.discounts, EVIDENCE_DISCOUNT, self.powers,
+            lesson.x, lesson.z, s.reward_range, lesson.round, known.latest,
+        )  # fmt: skip
+        known.latest = max(known.latest, lesson.round)
+        self.graph.absorb_outcome(s.graph, lesson, lesson.z, 1.0, turn.room.graph)
 
-    def adjacency(self, state: DiscountedTSState) -> Array:
-        return super().adjacency(state.base)
-
-    def edges(self, state: DiscountedTSState) -> Any:
-        return super().edges(state.base)
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        compiled = self.graph.fuses and unchanged(self, AS_COMPILED)
-        return CompiledRounds(self.play_stretch, draws_rewards=True) if compiled else None
-
-    def play_stretch(self, state: DiscountedTSState, stretch: Stretch, rng: Rng) -> DiscountedTSState | None:
-        base, (*candidates, latest), length = state.base, state.candidates, len(stretch.recorded)
-        if is_sweep(base.plan, base.rounds):
-            return None
-        played = played_by(
-            kernels.play_discounted,
-            *(*candidates, latest, *state.pulls, DISCOUNTS, EVIDENCE_DISCOUNT),
-            kernels.discount_tables(DISCOUNTS, LAGS)[0],
-            *(base.rounds, base.budget, base.reward_range, base.plan, rng.keys, kind_of_graph(self.graph)),
-            *self.graph.parts(base.graph),
-            *course_for_kernels(stretch),
-            stretch.recorded,
-            stretch.snapshots,
-        )
-        if played is None:
-            return None
-        return state._replace(
-            base=base._replace(rounds=base.rounds + length, clock=base.clock + length),
-            candidates=state.candidates._replace(latest=played[0].astype(np.int64)),
-        )
+    def check_weights(self, state: DiscountedTSState) -> None:
+        check_weights(state, self.graph)
 
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
         """The index is the draw."""
-        base = state.base
-        drawn = self.draw_means(state, rng)
-        index = on_range(drawn.draw, base.reward_range)
-        discount = DISCOUNTS[drawn.leader]
-        seen = state.candidates.counts[..., 0, :] > 0
-        return replace(
-            explanation(base, index, self.graph, 1.0, pending=drawn.flying),
-            mean=np.where(seen, on_range(drawn.mean, base.reward_range), np.nan),
-            count=drawn.seen,
-            clock=np.asarray((1.0 - discount**base.rounds) / (1.0 - discount)),
+        index, mean, count, flying, leader = np.moveaxis(self.indices(state, rng), -2, 0)
+        discount, weights = DISCOUNTS[leader[..., 0].astype(int)], np.array(state.graph.weights)
+        seen: BoolArray = state.candidates.counts[..., 0, :] > 0
+        return Explanation(
+            mean=np.where(seen, mean, np.nan),
+            count=count,
+            clock=np.asarray((1.0 - discount**state.rounds) / (1.0 - discount)),
+            index=index,
+            adjacency=self.graph.explained(state.graph),
+            gain=np.array(self.graph.gain(state.graph)),
+            weights=weights,
+            score=scores(weights, index),
+            plan=np.where(starting(state.plan, state.rounds), START, ""),
+            pending=flying,
         )
-
-
-AS_COMPILED = methods_of(DiscountedTS, (*ROUND, "draw_means", "absorb"))
-
-
-def on_range(share: Array, reward_range: Array) -> Array:
-    """Map [0, 1] to the range of the rewards."""
-    low, high = reward_range[..., :1], reward_range[..., 1:]
-    return np.asarray(low + (high - low) * share)

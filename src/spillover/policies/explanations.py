@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spillover.graph.none import EmptyGraph, NoGraph
+from spillover.graph.learner import explained
+from spillover.graph.none import EmptyGraph
 from spillover.policies.scale import Scale, unit_or_one
 from spillover.types import Array, Explanation
 
@@ -27,7 +28,7 @@ def graph_free_explanation(
         count=count,
         clock=np.broadcast_to(clock, batch).astype(float),
         index=index,
-        adjacency=NoGraph().explained(EmptyGraph(effect)) if adjacency is None else adjacency,
+        adjacency=explained(EmptyGraph(effect)) if adjacency is None else adjacency,
         gain=np.ones_like(index),
         weights=effect,
         score=effect * index,

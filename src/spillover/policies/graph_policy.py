@@ -5,23 +5,28 @@ discounted averages of z, the initialisation, the choice by weights times index.
 """
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, final
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.constraints.search import top_arms
-from spillover.contracts import HISTORY, Policy, methods_of, unchanged
+from spillover import validate
+from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
+from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.graph import GraphLearner, as_graph_learner
+from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
-from spillover.policies.averages import Averages, counts_now, empty_averages, learn, means
-from spillover.policies.initialisation import START, STARTS, follow_plan, start_plan, starting
-from spillover.policies.pending import NoPulls
+from spillover.graph.learner import edges_of, explained
+from spillover.graph.outside import Outside, outside
+from spillover.kernels.averages import add_rewards, date_of, weigh
+from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
+from spillover.policies.dates import for_kernels as delay_for_kernels
+from spillover.policies.initialisation import START, STARTS, follows_plan, start_plan, starting
 from spillover.policies.signals import graph_signals
 from spillover.rng import Rng
-from spillover.state import repeat_in_place
 from spillover.types import (
     Amount,
     Array,
@@ -56,11 +61,6 @@ class GraphPolicy(Policy):
     learns_graph = True
     own_grids: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.update is not GraphPolicy.update:
-            raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
 
@@ -87,47 +87,115 @@ class GraphPolicy(Policy):
     def solve(self, state: State) -> State:
         return state._replace(graph=self.graph.solve(state.graph))
 
-    def solve_briefly(self, state: State) -> State:
-        if not unchanged(self, SOLVING):
-            return super().solve_briefly(state)
-        return state._replace(graph=self.graph.solve_briefly(state.graph))
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.solve(self.learn(state, feedback, rng))
 
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
 
     def edges(self, state: State) -> Any:
-        return self.graph.edges(state.graph)
-
-    @abstractmethod
-    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        """Learn an outcome, without solving for the graph; see `absorb`."""
-
-    @final
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.solve(self.learn(state, feedback, rng))
-
-    def absorb(self, graph: Any, feedback: Feedback, played_at: IntArray, expected: Array | None = None) -> Any:
-        """Add an outcome to the statistics of the graph, without solving for it yet.
-
-        expected: what the policy expected of z, if it knows; see `GraphLearner.absorb_expected`.
-        """
-        z, y, arrived = feedback.z, feedback.y, feedback.arrived
-        if feedback.memo is not None:
-            graph = self.graph.judge(graph, z, y, arrived, feedback.memo)
-        if expected is None:
-            return self.graph.absorb(graph, z, y, arrived, played_at)
-        return self.graph.absorb_expected(graph, z, y, arrived, played_at, expected)
-
-    def absorb_rounds(self, graph: Any, rounds: Feedback, played_at: IntArray, expected: Array | None = None) -> Any:
-        """`absorb` for many rounds of one history, along the first axis."""
-        z, y, arrived = rounds.z, rounds.y, rounds.arrived
-        graph = self.graph.judge_rounds(graph, z, y, arrived, rounds.memo)
-        if expected is None:
-            return self.graph.absorb_rounds(graph, z, y, arrived, played_at)
-        return self.graph.absorb_expected_rounds(graph, z, y, arrived, played_at, expected)
+        return edges_of(state.graph)
 
 
-SOLVING = methods_of(GraphPolicy, ("solve",))
+def absorb(learner: GraphLearner, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
+    """Add an outcome to the statistics of a graph, by its functions with a batch axis, without solving for it yet."""
+    z, y, arrived = feedback.z, feedback.y, feedback.arrived
+    return learner.absorb_expected(graph, z, y, arrived, played_at, z, feedback.memo)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnGraph(GraphPolicy, CorePolicy):
+    """A policy written for one learner that takes the functions of its graph learner: `self.graph` and `s.graph`.
+
+    A graph learner without such functions keeps its graph outside of what the compiled functions know, which see the
+    weights alone, and learns in Python what they hand on (`graph.outside`).
+    """
+
+    compiled = True
+    allocates = False
+    parts = ("graph",)
+
+    @property
+    def memos(self) -> int:
+        return self.graph.memos if self.on_core else 0
+
+    @property
+    def on_core(self) -> bool:
+        """Whether the functions of the graph learner are compiled together with those of the policy."""
+        return self.compiled and is_core(self.graph)
+
+    @cached_property
+    def beside(self) -> Any:
+        """The same policy on a graph that is kept outside."""
+        return replace(self, graph=Outside())
+
+    def shell(self, state: Any) -> Any:
+        """The state of `beside`: with the weights alone of the graph."""
+        return state._replace(graph=outside(state.graph.weights))
+
+    def remember(self, s: Any, turn: Turn, memo: Any) -> None:
+        self.graph.note(s.graph, memo)
+
+    def derive(self, s: Any, turn: Turn) -> None:
+        self.graph.derive(s.graph, turn.room.graph)
+
+    def show(self, s: Any, adjacency: Any) -> None:
+        self.graph.show(s.graph, adjacency)
+
+    def select(self, state: Any, rng: Rng) -> Choice:
+        self.check_weights(state)
+        if self.on_core:
+            return CorePolicy.select(self, state, rng)
+        choice: Choice = CorePolicy.select(self.beside, self.shell(state), rng)
+        return choice._replace(memo=self.graph.remember(state.graph))
+
+    def check_weights(self, state: Any) -> None:
+        """Raise a ValueError if the next decision depends on weights that do not exist."""
+        if not self.graph.bounded:
+            refuse_infinite_weights(state.graph, True)
+
+    def played(self, state: Any, x: BoolArray) -> Any:
+        if self.on_core:
+            return CorePolicy.played(self, state, x)
+        return CorePolicy.played(self.beside, self.shell(state), x)._replace(graph=state.graph)
+
+    def learn(self, state: Any, feedback: Feedback, rng: Rng) -> Any:
+        if self.on_core:
+            return CorePolicy.learn(self, state, feedback, rng)
+        learned = CorePolicy.learn(self.beside, self.shell(state), feedback._replace(memo=None), rng)
+        told = learned.graph
+        graph = self.graph.absorb_expected(
+            state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo
+        )
+        return learned._replace(graph=graph)
+
+    def solve(self, state: Any) -> Any:
+        if self.on_core:
+            return CorePolicy.solve(self, state)
+        return state._replace(graph=self.graph.solve(state.graph))
+
+    def indices(self, state: Any, rng: Rng) -> Array:
+        if self.on_core:
+            return CorePolicy.indices(self, state, rng)
+        return CorePolicy.indices(self.beside, self.shell(state), rng)
+
+    def catch_up(self, state: Any, rounds: Feedback, first: int, rng: Rng) -> Any:
+        if self.on_core and self.takes_history(state, rounds) and unchanged(self, LEARNING):
+            return self.learn_history(state, rounds, rng)
+        return Policy.catch_up(self, state, rounds, first, rng)
+
+    @property
+    def runs_alone(self) -> bool:
+        # compiled functions do not look whether weights exist
+        return self.on_core and self.graph.bounded and unchanged(self, AS_COMPILED)
+
+    @property
+    def runs_compiled(self) -> bool:
+        return self.runs_alone and self.graph.show is not None
+
+
+AS_COMPILED = methods_of(OnGraph, ROUND)
+LEARNING = methods_of(OnGraph, HISTORY)
 
 
 class MeansState(NamedTuple):
@@ -150,7 +218,7 @@ class MeansState(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeansOnGraph(GraphPolicy):
+class MeansOnGraph(Discounted, OnGraph):
     """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
     The first rounds follow a plan (`start`). Feedback is weighted by the time of its action.
@@ -162,16 +230,18 @@ class MeansOnGraph(GraphPolicy):
 
     >>> import spillover as sp
     >>> class Greedy(MeansOnGraph):  # the mean alone, without a bonus; arms without data first
-    ...     def index(self, state):
-    ...         sums, counts, _ = state.averages
-    ...         return np.where(counts > 0, sums / np.maximum(counts, 1e-9), np.inf)
+    ...     def index(self, s, turn, found):
+    ...         for i in range(found.shape[0]):
+    ...             found[i] = s.averages.sums[i] / s.averages.counts[i] if s.averages.counts[i] > 0 else np.inf
     >>> sp.Learner(Greedy(), sp.Problem(n_arms=3, budget=2), seed=0).choose()
     array([ True, False, False])
     """
 
     unit: float | None = None
-    start: str = "auto"
+    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
 
+    constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
     discount = 1.0  # gamma; policies with a discount make it a field
 
     def __post_init__(self) -> None:
@@ -184,8 +254,27 @@ class MeansOnGraph(GraphPolicy):
         validate.require(self.start in STARTS, "start", self.start, f"one of {', '.join(STARTS)}")
 
     @abstractmethod
-    def index(self, state: MeansState) -> Array:
-        """The mean of each arm's own reward plus an exploration bonus, (*batch, n)."""
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """Fill in the mean of each arm's own reward plus an exploration bonus, (n,)."""
+
+    def prepare(self, s: Any) -> Any:
+        return MeansRoom(self.graph.prepare(s.graph))
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        if follows_plan(s.plan, s.rounds, s.budget, x):
+            return
+        scores = turn.lines[0]
+        self.index(s, turn, scores)
+        weigh(s.graph.weights, scores)
+        choose_top(scores, s.budget, turn, x)
+
+    def note_play(self, s: Any, x: Any) -> None:
+        s.clock = self.discount * s.clock + 1.0
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        known, dated = s.averages, date_of(lesson.round, s.rounds, self.dating)
+        add_rewards(known.sums, known.counts, known.stamps, lesson.x, lesson.z, dated, self.log_discount, self.powers)
+        self.graph.absorb_outcome(s.graph, lesson, lesson.z, 1.0, turn.room.graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
@@ -194,51 +283,33 @@ class MeansOnGraph(GraphPolicy):
             return state
         return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
 
-    def reward_unit(self, state: MeansState) -> Array:
-        """What counts as a reward of 1, (*batch,)."""
-        return range_width(state.reward_range) if self.unit is None else np.full(state.rounds.shape, float(self.unit))
+    def check_weights(self, state: MeansState) -> None:
+        check_weights(state, self.graph)
 
-    def select(self, state: MeansState, rng: Rng) -> Choice:
-        return choose_by_scores(state, self.index(state), self.graph, rng)
+    @property
+    def assumed_delay(self) -> int | None:
+        """The delay that all outcomes are taken to have; None: each counts from its own round."""
+        return None
 
-    def played(self, state: MeansState, x: BoolArray) -> MeansState:
-        return advance_round(state, x, self.discount)
+    @property
+    def dating(self) -> int:
+        return delay_for_kernels(self.assumed_delay)
 
-    def learn(self, state: MeansState, feedback: Feedback, rng: Rng) -> MeansState:
-        feedback = validate.feedback(feedback, state.averages.sums.shape, state.reward_range, state.rounds)
-        played_at = state.rounds - feedback.age
-        learn(state.averages, feedback.x, feedback.z, played_at, self.discount, feedback.arrived)
-        return state._replace(graph=self.absorb(state.graph, feedback, played_at))
-
-    def catch_up(self, state: MeansState, rounds: Feedback, first: int, rng: Rng) -> MeansState:
-        if len(rounds.x) > 1 and unchanged(self, LEARNING):
-            return self.learn_rounds(state, rounds)
-        one_by_one: MeansState = Policy.catch_up(self, state, rounds, first, rng)
-        return one_by_one
-
-    @final
-    def learn_rounds(self, state: MeansState, rounds: Feedback) -> MeansState:
-        """`played` and `learn` of this class for many rounds at once."""
-        count = len(rounds.x)
-        played_at = state.rounds + np.arange(1, count + 1)
-        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
-        averages = (repeat_in_place(leaf, count) for leaf in state.averages)
-        kernels.discounted_arrival(*averages, rounds.x, rounds.z, played_at, self.discount, rounds.arrived)
-        past = self.discount ** np.arange(count)
-        return state._replace(
-            rounds=np.asarray(state.rounds + count),
-            clock=np.asarray(self.discount**count * state.clock + past.sum()),
-            graph=self.absorb_rounds(state.graph, rounds, played_at),
-        )
+    @property
+    def order_free(self) -> bool:
+        return self.assumed_delay is None and super().order_free
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:
-        return explanation(state, self.index(state), self.graph, self.discount)
+        return explanation(state, self.indices(state, rng), self.graph, self.discount)
 
     def signals(self, state: MeansState) -> dict[str, Any]:
         return graph_signals(self.graph, state.graph, state.averages.stamps, self.discount)
 
 
-LEARNING = methods_of(MeansOnGraph, (*HISTORY, "absorb"))
+class MeansRoom(NamedTuple):
+    """Room to work in."""
+
+    graph: Any
 
 
 def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:
@@ -268,22 +339,10 @@ def scores(weights: Array, index: Array) -> Array:
     return np.multiply(weights, index, out=np.zeros_like(weights), where=weights != 0.0)
 
 
-def check_weights(state: MeansState, learner: GraphLearner) -> None:
+def check_weights(state: Any, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
     if not learner.bounded:
         refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
-
-
-def choose_by_scores(state: MeansState, index: Array, learner: GraphLearner, rng: Rng) -> Choice:
-    """The arms with the highest weights times index (Eq. 12), after the initialisation."""
-    check_weights(state, learner)
-    best = top_arms(scores(state.graph.weights, index), state.budget, rng)
-    return Choice(follow_plan(state.plan, state.rounds, best), memo=learner.remember(state.graph))
-
-
-def advance_round(state: MeansState, x: BoolArray, discount: Any) -> MeansState:
-    validate.decision("x", x, state.averages.sums.shape)
-    return state._replace(rounds=state.rounds + 1, clock=discount * state.clock + 1.0)
 
 
 def explanation(
@@ -296,7 +355,7 @@ def explanation(
         count=counts_now(state.averages, state.rounds, discount),
         clock=np.array(state.clock),
         index=index,
-        adjacency=learner.explained(state.graph),
+        adjacency=explained(state.graph),
         gain=np.array(learner.gain(state.graph)),
         weights=weights,
         score=scores(weights, index),

@@ -7,8 +7,8 @@ long: a sweep plays each arm once, in ceil(n / s) rounds.
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
+from spillover.core import inner
 from spillover.graph import MANY_ARMS
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, IntArray
@@ -53,32 +53,20 @@ def sweep(n_arms: int, budget: int, rng: Rng, batch: Batch = ()) -> IntArray:
     return np.array(np.broadcast_to(rng.permutation(n_arms), (*batch, n_arms)) // budget)
 
 
+@inner
 def follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> bool:
     """Fill in the decision of the plan of one learner, if it decides the coming round; return whether it does."""
-    raise NotImplementedError("for compiled functions of one learner")
-
-
-@overload(follows_plan, inline="always")  # type: ignore[untyped-decorator]
-def compiled_follows_plan(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
     if plan.ndim == 1:
-
-        def of_sweep(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
-            decides = rounds * budget < plan.shape[0]
-            if decides:
-                for i in range(x.shape[0]):
-                    x[i] = plan[i] == rounds
-            return decides
-
-        return of_sweep
-
-    def of_matrix(plan: Any, rounds: Any, budget: Any, x: Any) -> Any:
-        decides = rounds < plan.shape[0]
+        decides = rounds * budget < plan.shape[0]
         if decides:
             for i in range(x.shape[0]):
-                x[i] = plan[rounds, i]
-        return decides
-
-    return of_matrix
+                x[i] = plan[i] == rounds
+        return decides  # type: ignore[no-any-return]
+    decides = rounds < plan.shape[0]
+    if decides:
+        for i in range(x.shape[0]):
+            x[i] = plan[rounds, i]
+    return decides  # type: ignore[no-any-return]
 
 
 def is_sweep(plan: BoolArray | IntArray, rounds: IntArray) -> bool:
@@ -90,15 +78,3 @@ def starting(plan: BoolArray | IntArray, rounds: IntArray) -> BoolArray:
     """Whether the plan decides the next round, `(*batch,)`."""
     length = plan.max(axis=-1) + 1 if is_sweep(plan, rounds) else plan.shape[-1]
     return np.asarray(rounds < length)
-
-
-def follow_plan(plan: BoolArray | IntArray, rounds: IntArray, x: BoolArray) -> BoolArray:
-    """The decision of the plan in its rounds, then x."""
-    if not (rounds < x.shape[-1]).any():
-        return x
-    if is_sweep(plan, rounds):
-        planned = plan == rounds[..., None]
-    else:
-        row = np.minimum(rounds, x.shape[-1] - 1)[..., None, None]
-        planned = np.take_along_axis(plan, row, axis=-2)[..., 0, :]
-    return np.where(starting(plan, rounds)[..., None], planned, x)

@@ -9,8 +9,7 @@ from spillover import kernels, validate
 from spillover.constraints.search import top_arms
 from spillover.contracts import Policy
 from spillover.policies.intervals import around
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT
-from spillover.policies.switching_outcomes import fading
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, fading
 from spillover.rng import Rng
 from spillover.types import (
     Amount,

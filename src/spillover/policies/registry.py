@@ -7,13 +7,12 @@ from spillover.contracts import FourFunctions, Policy
 from spillover.policies.ablations import AblatedNDCSEM
 from spillover.policies.cts import CTS
 from spillover.policies.cucb import CUCB, DiscountedCUCB
-from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.discounted_ts import DiscountedTS
 from spillover.policies.ftrl import FTRL
 from spillover.policies.instrumental import InstrumentalSEM
 from spillover.policies.ndcsem import NDCSEM
 from spillover.policies.payoff_regression import PayoffRegression
-from spillover.policies.reference import Oracle, Uniform
+from spillover.policies.reference import DelayedOracle, Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
 from spillover.policies.semucb import SEMUCB
 from spillover.policies.superarms import SuperArmUCB

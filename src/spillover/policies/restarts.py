@@ -1,41 +1,27 @@
 """Restarts after a likelihood-ratio test, as in GLR-CUCB (Zhou, Wang, Varshney and Lim 2020), for CUCB and SEM-UCB."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner, later
-from spillover.kernels.averages import add_rewards, grown_bounds
+from spillover.kernels.averages import add_rewards, amounts_above_low, bounds_of_means, grown_bounds, rank
+from spillover.kernels.averages import unit_or_one as unit_of
 from spillover.kernels.detection import force_arm, note_and_test
-from spillover.kernels.scaled import amounts_above_low, rank
-from spillover.kernels.scaled import unit_or_one as unit_of
-from spillover.policies.averages import Averages, empty_averages, learn, upper_index
+from spillover.policies.averages import Averages, empty_averages
 from spillover.policies.cucb import CAP, WIDTH, explain_cucb
-from spillover.policies.graph_policy import (
-    GraphPolicy,
-    MeansState,
-    advance_round,
-    choose_by_scores,
-    explanation,
-    initial_state,
-    range_width,
-)
-from spillover.policies.initialisation import starting
+from spillover.policies.initialisation import follows_plan
 from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
-from spillover.policies.signals import graph_signals
+from spillover.policies.semucb import SEMUCB
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Problem,
@@ -75,16 +61,16 @@ class GLRCUCBState(NamedTuple):
 class GLRSEMUCBState(NamedTuple):
     """The state of SEM-UCB, and that of the detector."""
 
-    base: MeansState
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    clock: Amount  # (*batch,)
+    averages: Averages  # of z, since the last restart
+    plan: Constant[Any]  # (*batch, n, n): plan[t] is the decision of round t + 1. A sweep: (*batch, n)
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+    graph: Any
+    pulls: Any
     detector: Detector
-
-    @property
-    def rounds(self) -> IntArray:
-        return self.base.rounds
-
-    @property
-    def budget(self) -> IntArray:
-        return self.base.budget
 
 
 def empty_history(n_arms: int, batch: Batch) -> Detector:
@@ -98,17 +84,24 @@ def empty_history(n_arms: int, batch: Batch) -> Detector:
     )
 
 
-def test_for_change(
-    detector: Detector, averages: Averages, feedback: Feedback, reward: Array, unit: Any, now: IntArray, level: float
-) -> Detector:
-    """Test the arms that were played; in rows of the batch in which one has changed, forget all arms."""
-    histories = detector.counts, detector.totals, detector.used
-    alarm = kernels.detect_change(*histories, feedback.x, reward, unit, level, feedback.arrived)
-    if not alarm.any():
-        return detector
-    for leaf in (*histories, *averages):
-        leaf[alarm] = 0
-    return detector._replace(restart=np.where(alarm, now, detector.restart), alarms=detector.alarms + alarm)
+@inner
+def restart_if_changed(p: Any, s: Any, x: Any, amounts: Any, unit: float) -> None:
+    """Test the arms that were played; if one has changed, forget all arms."""
+    known, past = s.averages, s.detector
+    if note_and_test(past.counts, past.totals, past.used, x, amounts, unit, p.false_alarms):
+        known.sums[:], known.counts[:], known.stamps[:] = 0.0, 0.0, 0
+        past.counts[:], past.totals[:], past.used[:] = 0.0, 0.0, 0
+        past.restart = s.rounds
+        past.alarms += 1
+
+
+@inner
+def force(p: Any, s: Any, turn: Turn, scores: Any, x: Any) -> None:
+    """Replace the decision by a forced trial, if one is due; scores: to work in."""
+    since, second = s.rounds - s.detector.restart, later(turn)
+    force_arm(
+        since, p.forced, s.budget, second.key, second.call, second.round, second.purpose, scores, turn.best, x
+    )  # fmt: skip
 
 
 def forced_plan(n_arms: int, since: IntArray, rate: float) -> Any:
@@ -170,26 +163,18 @@ class GLRCUCB(ScaledCorePolicy):
         fill_index(self, s, found)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        scores, second = turn.lines[0], later(turn)
+        scores = turn.lines[0]
         fill_index(self, s, scores)
         rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
         choose_top(scores, s.budget, turn, x)
-        since, budget = s.rounds - s.detector.restart, s.budget
-        force_arm(
-            since, self.forced, budget, second.key, second.call, second.round, second.purpose, scores, turn.best, x
-        )
+        force(self, s, turn, scores, x)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
-        amounts, scale, known, past = turn.lines[0], s.scale, s.averages, s.detector
+        amounts, scale, known = turn.lines[0], s.scale, s.averages
         observed = lesson.z if self.knows_graph else lesson.y
         scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, amounts)
         add_rewards(known.sums, known.counts, known.stamps, lesson.x, amounts, lesson.round, 0.0, known.sums[:0])
-        unit = unit_of(scale.unit)
-        if note_and_test(past.counts, past.totals, past.used, lesson.x, amounts, unit, self.false_alarms):
-            known.sums[:], known.counts[:], known.stamps[:] = 0.0, 0.0, 0
-            past.counts[:], past.totals[:], past.used[:] = 0.0, 0.0, 0
-            past.restart = s.rounds
-            past.alarms += 1
+        restart_if_changed(self, s, lesson.x, amounts, unit_of(scale.unit))
 
     def explain(self, state: GLRCUCBState, rng: Rng) -> Explanation:
         index, since = self.indices(state, rng), state.rounds - state.detector.restart
@@ -209,14 +194,14 @@ def fill_index(p: Any, s: Any, found: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLRSEMUCB(GraphPolicy):
+class GLRSEMUCB(SEMUCB):
     """SEM-UCB with the same restarts: the test uses z; a restart forgets the means and keeps the graph.
 
     Nourani-Koliji, Bilaj, Rezaei Balef and Maghsudi (2023, arXiv:2307.14138) combine the same parts in another way:
     they restart groups of arms, and follow changes of the graph too.
 
     false_alarms, forced: as in `GLRCUCB`.
-    graph: how the graph is learned, as in `NDCSEM`.
+    unit, start, graph: as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(GLRSEMUCB(), sp.SyntheticSEM(horizon=300, changes=(150,)), 5, replications=2)
@@ -228,58 +213,41 @@ class GLRSEMUCB(GraphPolicy):
     forced: float = 0.01
 
     order_free = False
+    unchanged_by_play = (*SEMUCB.unchanged_by_play, "detector")
+    helpers = ("choose", "learn_means")
+    choose, learn_means = SEMUCB.decide, SEMUCB.learn_outcome
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
         super().__post_init__()
 
-    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRSEMUCBState:
-        check_grid(self, batch)
-        return GLRSEMUCBState(initial_state(self.graph, problem, rng, batch), empty_history(problem.n_arms, batch))
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
+        return GLRSEMUCBState(*super().init(problem, rng, batch), detector=empty_history(problem.n_arms, batch))
 
-    def index(self, state: GLRSEMUCBState) -> Array:
-        base = state.base
-        since = base.clock - state.detector.restart
-        unit = range_width(base.reward_range)
-        return upper_index(base.averages, base.rounds, since, width=base.budget + 1.0, unit=unit) * unit[..., None]
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """That of SEM-UCB, since the last restart."""
+        known, clock = s.averages, s.clock - s.detector.restart
+        bounds_of_means(
+            known.sums, known.counts, known.stamps, s.pulls.counts, s.pulls.stamps, s.rounds, clock, s.budget,
+            s.reward_range, self.log_discount, self.bonus_width, self.bonus_unit, self.rules, self.growths, found,
+        )  # fmt: skip
 
-    def select(self, state: GLRSEMUCBState, rng: Rng) -> Choice:
-        base = state.base
-        choice = choose_by_scores(base, self.index(state), self.graph, rng)
-        since = base.rounds - state.detector.restart
-        forced = kernels.forced_set(choice.x, since, self.forced, base.budget, *rng.address())
-        planned = starting(base.plan, base.rounds)  # the initialisation comes first
-        return choice._replace(x=np.where(planned[..., None], choice.x, forced))
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        self.choose(s, turn, x)
+        if not follows_plan(s.plan, s.rounds, s.budget, x):  # the initialisation comes first
+            force(self, s, turn, turn.lines[0], x)
 
-    def played(self, state: GLRSEMUCBState, x: BoolArray) -> GLRSEMUCBState:
-        return state._replace(base=advance_round(state.base, x, 1.0))
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        self.learn_means(s, lesson, turn)
+        amounts, low = turn.lines[0], s.reward_range[0]
+        for i in range(lesson.x.shape[0]):
+            amounts[i] = lesson.z[i] - low if lesson.x[i] else 0.0
+        restart_if_changed(self, s, lesson.x, amounts, s.reward_range[1] - low)
 
-    def learn(self, state: GLRSEMUCBState, feedback: Feedback, rng: Rng) -> GLRSEMUCBState:
-        base = state.base
-        feedback = validate.feedback(feedback, base.averages.sums.shape, base.reward_range, base.rounds)
-        played_at = base.rounds - feedback.age
-        learn(base.averages, feedback.x, feedback.z, played_at, 1.0, feedback.arrived)
-        base = base._replace(graph=self.absorb(base.graph, feedback, played_at))
-        above = np.where(feedback.x, feedback.z - base.reward_range[..., :1], 0.0)
-        unit, now, level = range_width(base.reward_range), base.rounds, self.false_alarms
-        detector = test_for_change(state.detector, base.averages, feedback, above, unit, now, level)
-        return GLRSEMUCBState(base, detector)
+    def explain(self, state: Any, rng: Rng) -> Explanation:
+        found = super().explain(state, rng)
+        plan = forced_plan(found.index.shape[-1], state.rounds - state.detector.restart, self.forced)
+        return replace(found, plan=np.where(found.plan == "", plan, found.plan))
 
-    def solve(self, state: GLRSEMUCBState) -> GLRSEMUCBState:
-        return state._replace(base=super().solve(state.base))
-
-    def adjacency(self, state: GLRSEMUCBState) -> Array:
-        return super().adjacency(state.base)
-
-    def edges(self, state: GLRSEMUCBState) -> Any:
-        return super().edges(state.base)
-
-    def explain(self, state: GLRSEMUCBState, rng: Rng) -> Explanation:
-        index = self.index(state)
-        since = state.base.rounds - state.detector.restart
-        plan = forced_plan(index.shape[-1], since, self.forced)
-        return explanation(state.base, index, self.graph, 1.0, plan=plan)
-
-    def signals(self, state: GLRSEMUCBState) -> dict[str, Any]:
-        base = state.base
-        return {"changes_seen": state.detector.alarms} | graph_signals(self.graph, base.graph, base.averages.stamps)
+    def signals(self, state: Any) -> dict[str, Any]:
+        return {"changes_seen": state.detector.alarms} | super().signals(state)

@@ -14,7 +14,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy
 from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
-from spillover.kernels.scaled import rank
+from spillover.kernels.averages import rank
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
 
 

@@ -19,15 +19,11 @@ from typing import Any
 import numpy as np
 
 from spillover.graph import GraphLearner
-from spillover.types import Array, IntArray
+from spillover.types import IntArray
 
 
 def graph_signals(learner: GraphLearner, graph: Any, latest: IntArray, discount: Any = 1.0) -> dict[str, Any]:
     """The signals of a policy that learns a graph."""
     rate = 1.0 - np.asarray(discount, float)
     memory = np.divide(1.0, rate, out=np.full(rate.shape, np.inf), where=rate > 0)
-    return {"latest": latest} | gram_signal(learner.gram(graph)) | {"memory": memory} | learner.signals(graph)
-
-
-def gram_signal(gram: Array | None) -> dict[str, Any]:
-    return {} if gram is None else {"gram": gram}
+    return {"latest": latest, "memory": memory} | learner.signals(graph)

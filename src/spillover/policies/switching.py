@@ -1,44 +1,45 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.constraints.search import top_arms
-from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover import validate
+from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.graph.edges import refuse_infinite_weights
-from spillover.graph.learner import MANY_ARMS, GraphErrors
-from spillover.policies.dates import dated
-from spillover.policies.graph_policy import GraphPolicy, scores
+from spillover.core import Lesson, Turn, choose_top, inner
+from spillover.graph.core import Outcome
+from spillover.graph.learner import MANY_ARMS, GraphErrors, explained
+from spillover.kernels.arrivals import NEVER
+from spillover.kernels.averages import date_of, weigh
+from spillover.kernels.drifting import drifting_arrival, drifting_forecast
+from spillover.kernels.pulls import fading as faded
+from spillover.kernels.pulls import start_pulls, take_rewards
+from spillover.kernels.silences import weigh_silence
+from spillover.kernels.switching import learn_rewards
+from spillover.kernels.switching_scores import MOST_SORTED, value_arms
+from spillover.policies.dates import for_kernels as delay_for_kernels
+from spillover.policies.graph_policy import OnGraph, scores
 from spillover.policies.intervals import intervals
-from spillover.policies.signals import gram_signal
-from spillover.policies.switching_block import MOST_ARMS, CompactSwitching, play_blocks
 from spillover.policies.switching_model import (
-    CHANGE_PRIOR,
-    DRIFT,
+    HAZARDS,
+    HORIZON,
+    HORIZON_OF_DELAY,
+    IDLE_HAZARD,
     OTHER_WORLD,
+    PATIENCE,
     RECENT,
+    SHARE_PRIOR,
+    SOON,
     TYPICAL,
-    settings_for_kernels,
-)
-from spillover.policies.switching_outcomes import (
-    any_arrived,
-    decision_arguments,
-    fades,
-    fading,
-    is_whole,
-    no_reward,
-    rescaled,
-    rewards,
-    weigh_silence,
-    with_delay,
 )
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
+    DRIFT_SCALE,
+    DRIFT_VARIANCE,
+    SHARES,
     SwitchingState,
     empty_belief,
     empty_drift,
@@ -46,12 +47,11 @@ from spillover.policies.switching_state import (
     observations,
 )
 from spillover.rng import Rng
-from spillover.state import map_leaves, repeat_in_place
-from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem, Stretch
+from spillover.types import Array, Batch, Explanation, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwitchingSEM(GraphPolicy):
+class SwitchingSEM(OnGraph):
     """The policy to start with: no discount, no exploration rate, any delay, Bernoulli or continuous rewards.
 
     Each arm's mean is constant until it changes, together with a share of the other arms or alone. An exact filter
@@ -74,6 +74,11 @@ class SwitchingSEM(GraphPolicy):
 
     order_free = False
     accepts_missing = True
+    constants: ClassVar[Mapping[str, int]] = {"dating": 0}
+    helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
+    lines = 7
+    index_lines = 5
+    unchanged_by_play = ("belief", "drift", "silence", "graph", "rewards_seen")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -81,6 +86,7 @@ class SwitchingSEM(GraphPolicy):
         line = (*batch, problem.n_arms)
         return SwitchingState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, problem.n_arms, np.int64),
             budget=np.full(batch, problem.budget, np.int64),
             reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
             last_pull=np.zeros(line, np.int64),
@@ -107,191 +113,120 @@ class SwitchingSEM(GraphPolicy):
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
     @property
-    def kernels(self) -> tuple[str, ...]:
-        return (
-            *("switching_arrival", *self.graph.kernels[:2], "switching_index", *self.graph.kernels[2:]),
-            *(
-                "drifting_arrival",
-                "weigh_silence",
-                "take_rewards",
-                "drifting_forecast",
-                "feedback_fault",
-                "start_pulls",
-                "top_arms",
-            ),
-        )
-
-    @property
     def assumed_delay(self) -> int | None:
         """The delay that all outcomes are taken to have; None: each counts from its own round."""
         return None
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether the compiled forms do what the methods do."""
-        return bool(self.graph.fuses_comparison and unchanged(self, AS_COMPILED))
+    def dating(self) -> int:
+        return delay_for_kernels(self.assumed_delay)
 
-    @cached_property
-    def for_kernels(self) -> Array:
-        """The constants of the policy, in one array, for the kernels in `kernels/switching_rounds.py`."""
-        return settings_for_kernels(bool(self.graph.signed), self.assumed_delay)
+    # --- one learner ------------------------------------------------------------------------------------------------
 
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        form = CompiledRounds(self.play_stretch, memos=3, draws_rewards=True, plays_parts=True)
-        return form if self.is_compiled else None
+    def prepare(self, s: Any) -> Any:
+        kinds, hypotheses = s.belief.mass.shape
+        laws, best = np.empty((4 + kinds, 2 * hypotheses)), np.empty(MOST_SORTED + 1)
+        marks, places = np.empty((2, s.n_arms), np.bool_), np.empty(s.n_arms, np.int64)
+        return SwitchingRoom(laws, best, marks, places, np.ones(1, np.bool_), self.graph.prepare(s.graph))
 
-    def play_stretch(self, state: SwitchingState, stretch: Stretch, rng: Rng) -> SwitchingState | None:
-        return play_blocks(self, state, stretch, rng)
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """Weights, expected rewards, and these plus the value of information; mean and deviation of drifting means.
 
-    def compact(self, state: SwitchingState) -> CompactSwitching | None:
-        small = state.in_flight.shape[-1] <= MOST_ARMS
-        return CompactSwitching(self, state) if self.is_compiled and small else None
-
-    def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
-        """Weights, expected rewards, and expected rewards plus the value of information.
-
-        The learned weights are shrunk towards the prior for arms with few rewards so far.
+        The learned weights are shrunk towards the prior for arms with few rewards so far. Arms are ranked by weight
+        times index.
         """
-        belief = state.belief
-        weights, mean, index = kernels.switching_index(
-            belief.mass,
-            belief.untried,
-            belief.counts,
-            belief.changed,
-            belief.changes,
-            belief.redrawn,
-            belief.mean,
-            belief.seen,
-            belief.latest[..., 0],
-            state.drift.probability[..., 0],
-            *self.forecast(state),
-            *decision_arguments(state),
-        )
-        return weights, mean, index
+        belief, drift, room = s.belief, s.drift, turn.room
+        drifting_forecast(
+            drift.track, s.rounds + 1 - drift.latest[0], DRIFT_SCALE, DRIFT_VARIANCE, found[3], found[4]
+        )  # fmt: skip
+        value_arms(
+            belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn, belief.mean,
+            belief.seen, belief.latest[0], drift.probability[0], found[3], found[4], s.graph.weights, s.prior,
+            s.rewards_seen, s.last_pull, s.in_flight, s.rounds, s.budget, s.reward_range, HAZARDS, SHARES, SHARE_PRIOR,
+            IDLE_HAZARD, HORIZON + HORIZON_OF_DELAY * s.typical_delay, room.laws, room.best, turn.lines[5],
+            turn.lines[6], found[0], found[1], found[2],
+        )  # fmt: skip
 
-    def index(self, state: SwitchingState) -> Array:
-        """Expected rewards plus the value of information: arms are ranked by weight times index."""
-        return self.means_and_index(state)[2]
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        found = turn.lines
+        self.index(s, turn, found[:5])
+        weigh(found[0], found[2])
+        choose_top(found[2], s.budget, turn, x)
 
-    def select(self, state: SwitchingState, rng: Rng) -> Choice:
-        if not self.graph.bounded:
-            refuse_infinite_weights(state.graph, deciding=True)
-        weights, _, index = self.means_and_index(state)
-        x = top_arms(scores(weights, index), state.budget, rng)
-        return Choice(x, memo=self.graph.remember(state.graph))
+    def note_play(self, s: Any, x: Any) -> None:
+        start_pulls(s.last_pull, s.in_flight, x, s.rounds, fade_of(s))
 
-    def played(self, state: SwitchingState, x: BoolArray) -> SwitchingState:
-        x = validate.decision("x", x, state.in_flight.shape)
-        rounds = state.rounds + 1
-        last_pull, in_flight = kernels.start_pulls(state.last_pull, state.in_flight, x, rounds, *fades(state))
-        return state._replace(rounds=rounds, last_pull=last_pull, in_flight=in_flight)
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        played_at, expected, room = date_of(lesson.round, s.rounds, self.dating), turn.lines[3], turn.room
+        if lesson.arrival.shape[0] == 0:
+            self.learn_round(s, lesson, turn, played_at, expected)
+            room.whole[0] = True
+        else:
+            room.whole[0] = self.learn_news(s, lesson, turn, played_at, expected)
+        if room.whole[0]:  # the graph needs whole rounds
+            outcome = Outcome(lesson.z, lesson.y, played_at, lesson.memo)
+            self.graph.absorb_outcome(s.graph, outcome, expected, 1.0, room.graph)
 
-    def forecast(self, state: SwitchingState) -> tuple[Array, Array]:
-        """Mean and standard deviation of each arm in the coming round, if the means drift."""
-        elapsed = state.rounds + 1 - state.drift.latest[..., 0]
-        mean, deviation = kernels.drifting_forecast(state.drift.track, elapsed, *DRIFT)
-        return mean, deviation
+    def derive(self, s: Any, turn: Turn) -> None:
+        if turn.room.whole[0]:
+            self.graph.derive(s.graph, turn.room.graph)
 
-    def learn(self, state: SwitchingState, feedback: Feedback, rng: Rng) -> SwitchingState:
-        feedback = dated(feedback, self.assumed_delay, state.rounds)
-        checks = state.in_flight.shape, state.reward_range, state.rounds
-        if feedback.fresh is not None or feedback.checked or not validate.is_sound(feedback, *checks):
-            if feedback.fresh is not None or not is_whole(feedback):
-                return self.learn_part(state, feedback)
-            feedback = validate.feedback(feedback, *checks)
-        expected = self.learn_rewards(state, feedback, feedback.x, feedback.arrived)
-        state = with_delay(state, feedback.age, feedback.arrived)
-        weigh_silence(state, feedback, feedback.x, feedback.arrived)
-        expected = rescaled(state.reward_range, feedback.x, expected, into=expected)
-        return state._replace(graph=self.absorb(state.graph, feedback, state.rounds - feedback.age, expected))
+    def learn_round(self, s: Any, lesson: Lesson, turn: Turn, played_at: Any, expected: Any) -> None:
+        """Learn the rewards of a round; expected: what was expected of z, filled in."""
+        self.learn_arms(s, lesson.x, lesson.z, 1.0, played_at, turn, expected)
+        note_delay(s, played_at)
+        weigh_silence(s.silence.answers, s.silence.odds, lesson.x, lesson.x, lesson.z, s.reward_range)
+        rescale(s.reward_range, lesson.x, expected, expected)
 
-    def learn_rewards(
-        self, state: SwitchingState, feedback: Feedback, x: BoolArray, arrived: BoolArray, weight: Any = 1.0
-    ) -> Array:
-        """Learn the rewards of some chosen arms, in place; returns what was expected of them, in units of the range."""
-        reward = kernels.take_rewards(
-            state.in_flight,
-            state.rewards_seen,
-            x,
-            feedback.z,
-            state.reward_range,
-            feedback.age,
-            *fades(state),  # before the belief is rewritten
-            arrived,
-        )
-        return self.learn_means(state, x, reward, weight, state.rounds - feedback.age, arrived)
+    def learn_news(self, s: Any, lesson: Lesson, turn: Turn, played_at: Any, expected: Any) -> Any:
+        """Learn the rewards of the arms of a round that have just reported; True if all of its arms have by now.
 
-    def learn_means(
-        self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
-    ) -> Array:
-        """Update the means, switching or drifting, in place; returns what was expected, in units of the range.
-
-        It may use the memory of the rewards for that.
+        If no more will come, arms that have not reported never will: that is evidence of a reward of 0, as far as
+        silence has meant that.
         """
-        found = kernels.switching_arrival(*state.belief, x, reward, weight, played_at, *CHANGE_PRIOR, arrived)
-        expected, counted, likely, precision = found
-        evidence = (reward, counted, likely, precision, weight, played_at)
-        kernels.drifting_arrival(*state.drift, x, *evidence, *DRIFT, DRIFT_PRIOR, OTHER_WORLD, arrived)
-        return np.asarray(expected)
+        x, arrival, marks, unused, nothing = lesson.x, lesson.arrival, turn.room.marks, turn.lines[4], turn.lines[5]
+        known, some = marks[0], marks[1]
+        self.expect(s, x, expected)
+        news, lacking, complete = False, False, True
+        for i in range(x.shape[0]):
+            known[i], some[i] = arrival[i] <= s.rounds, x[i] and arrival[i] == s.rounds
+            news |= some[i]
+            lacking |= not known[i]
+            complete &= known[i] or arrival[i] == NEVER
+        if news:
+            self.learn_arms(s, some, lesson.z, 1.0, played_at, turn, unused)
+            note_delay(s, played_at)
+        if complete:
+            weight = weigh_silence(s.silence.answers, s.silence.odds, x, known, lesson.z, s.reward_range)
+            silent = False
+            for i in range(x.shape[0]):
+                some[i], nothing[i] = x[i] and not known[i], min(max(0.0, s.reward_range[0]), s.reward_range[1])
+                silent |= some[i]
+            if silent:
+                self.learn_arms(s, some, nothing, weight, played_at, turn, unused)
+        return not lacking
 
-    def learn_part(self, state: SwitchingState, feedback: Feedback) -> SwitchingState:
-        """Learn what is new of a round whose arms report at different times, or never.
+    def expect(self, s: Any, x: Any, found: Any) -> None:
+        """What is expected of z."""
+        rescale(s.reward_range, x, s.belief.mean, found)
 
-        The graph needs whole rounds. If the round is complete, arms that have not reported never will: that is
-        evidence of a reward of 0, as far as silence has meant that.
-        """
-        feedback = validate.partial_feedback(feedback, state.in_flight.shape, state.reward_range, state.rounds)
-        x, arrived, here = feedback.x, feedback.arrived, feedback.arrived[..., None]
-        known = here & ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
-        expected = rescaled(state.reward_range, x, self.believed(state)[0])
-        fresh: BoolArray = known & x & (True if feedback.fresh is None else feedback.fresh)
-        news = np.asarray(fresh.any(axis=-1))
-        self.learn_rewards(state, feedback, fresh, news)
-        state = with_delay(state, feedback.age, news)
-        closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
-        complete = np.asarray(arrived & closed)
-        weight = weigh_silence(state, feedback, known, complete)
-        silent = x & ~known & complete[..., None]
-        if silent.any():
-            nothing = feedback._replace(z=np.broadcast_to(no_reward(state.reward_range), x.shape))
-            self.learn_rewards(state, nothing, silent, np.asarray(silent.any(axis=-1)), weight)
-        whole = np.asarray(known.all(axis=-1) & complete)
-        z, y = (np.where(whole[..., None], part, 0.0) for part in (feedback.z, feedback.y))
-        whole_rounds = feedback._replace(z=z, y=y, arrived=whole)
-        return state._replace(graph=self.absorb(state.graph, whole_rounds, state.rounds - feedback.age, expected))
+    def learn_arms(self, s: Any, x: Any, z: Any, weight: Any, played_at: Any, turn: Turn, expected: Any) -> None:
+        """Learn rewards of some arms of a round; expected: what was expected of them, in units of the range."""
+        belief, drift, reward, counted, likely = s.belief, s.drift, turn.lines[0], turn.lines[1], turn.lines[2]
+        remains = fade_of(s) ** (s.rounds - played_at)
+        take_rewards(s.in_flight, s.rewards_seen, x, z, s.reward_range, remains, reward)
+        precision = learn_rewards(
+            belief.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
+            belief.changed, belief.mean, belief.square, belief.seen, belief.latest, belief.detected, belief.spread,
+            belief.changes, belief.redrawn, x, reward, weight, played_at, SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD,
+            turn.room.laws, expected, counted, likely,
+        )  # fmt: skip
+        drifting_arrival(
+            drift.track, drift.probability, drift.latest, x, reward, counted, likely, precision, weight, played_at,
+            DRIFT_SCALE, DRIFT_VARIANCE, DRIFT_PRIOR, OTHER_WORLD,
+        )  # fmt: skip
 
-    def catch_up(self, state: SwitchingState, rounds: Feedback, first: int, rng: Rng) -> SwitchingState:
-        count = len(rounds.x)
-        in_parts = rounds.fresh is not None or rounds.complete is not None or not is_whole(rounds)
-        if count < 2 or in_parts or not unchanged(self, LEARNING):
-            few: SwitchingState = super().catch_up(state, rounds, first, rng)
-            return few
-        played_at = state.rounds + np.arange(1, count + 1)
-        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, played_at)
-        x, arrived = rounds.x, rounds.arrived
-        reward = rewards(state.reward_range, x, rounds.z)
-        before: IntArray = np.cumsum(arrived) - arrived
-        fade = fading(state.longest_delay * RECENT**before, any_arrived(state) | (before > 0))
-        parts = state.belief, state.drift, state.silence, state.crowd
-        belief, drift, silence, crowd = (map_leaves(lambda leaf: repeat_in_place(leaf, count), part) for part in parts)
-        stacked = state._replace(belief=belief, drift=drift, silence=silence, crowd=crowd)
-        seen_now = np.where(arrived[:, None], reward, 0.0).sum(axis=0)
-        expected = self.learn_means(stacked, x, reward, 1.0, played_at, arrived)
-        weigh_silence(stacked, rounds, x, arrived)
-        graph = self.absorb_rounds(state.graph, rounds, played_at, rescaled(state.reward_range, x, expected))
-        left = np.cumprod(fade[::-1])[::-1]  # what is left after the last round of a pull before each round
-        pending = np.append(left[1:], 1.0)[~arrived] @ x[~arrived]
-        latest = state.rounds + count - x[::-1].argmax(axis=0)
-        return state._replace(
-            rounds=state.rounds + count,
-            last_pull=np.where(x.any(axis=0), latest, state.last_pull),
-            in_flight=np.asarray(state.in_flight * left[0] + pending),
-            longest_delay=np.asarray(state.longest_delay * RECENT ** arrived.sum()),
-            typical_delay=np.asarray(state.typical_delay * (1.0 - TYPICAL) ** arrived.sum()),
-            rewards_seen=state.rewards_seen + seen_now,
-            graph=graph,
-        )
+    # --- what it says -----------------------------------------------------------------------------------------------
 
     def signals(self, state: SwitchingState) -> dict[str, Any]:
         found: dict[str, Any] = {
@@ -300,7 +235,7 @@ class SwitchingSEM(GraphPolicy):
             "drifts": state.drift.probability[..., 0],
         }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
-        return found | gram_signal(self.graph.gram(state.graph)) | of_graph
+        return found | of_graph
 
     def changes_seen(self, state: SwitchingState) -> Any:
         return state.belief.detected[..., 0]
@@ -325,7 +260,7 @@ class SwitchingSEM(GraphPolicy):
             return PayoffRegression()
         if problem.observes == "overall" or problem.context > 0:
             return InstrumentalSEM(signed=bool(self.graph.signed))
-        if problem.n_arms > MANY_ARMS and unchanged(self, AS_COMPILED) and unchanged(self, AROUND):
+        if problem.n_arms > MANY_ARMS and unchanged(self, OF_FEW):
             from spillover.policies.switching_many import SwitchingOfMany  # it derives from this class
 
             return SwitchingOfMany(graph=self.graph.for_problem(problem))
@@ -339,23 +274,23 @@ class SwitchingSEM(GraphPolicy):
         """The expected number of observations behind each mean."""
         return observations(state.belief)
 
-    def deviation(self, state: SwitchingState) -> Array:
-        """Standard deviation of each arm's mean, in units of the range."""
+    def deviation(self, state: SwitchingState, level: Array, spread: Array) -> Array:
+        """Standard deviation of each arm's mean, in units of the range; level, spread: if the means drift."""
         mean, square = self.believed(state)
-        level, spread = self.forecast(state)
         drifts = state.drift.probability
         both, squares = mean + drifts * (level - mean), square + drifts * (level**2 + spread**2 - square)
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index = self.means_and_index(state)
+        weights, mean, index, level, spread = np.moveaxis(self.indices(state, rng), -2, 0)
         found = self.outlined(state, weights, mean, index)
-        deviation = self.deviation(state) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
+        deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         errors = self.graph_errors(state, weights)
         return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
 
     def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
-        return self.outlined(state, *self.means_and_index(state))
+        weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng), -2, 0)
+        return self.outlined(state, weights, mean, index)
 
     def outlined(self, state: SwitchingState, weights: Array, mean: Array, index: Array) -> Explanation:
         """An explanation without intervals."""
@@ -364,7 +299,7 @@ class SwitchingSEM(GraphPolicy):
             count=self.observations(state),
             clock=np.asarray(state.rounds, float),
             index=index,
-            adjacency=self.graph.explained(state.graph),
+            adjacency=explained(state.graph),
             gain=np.array(self.graph.gain(state.graph)),
             weights=weights,
             score=scores(weights, index),
@@ -373,8 +308,39 @@ class SwitchingSEM(GraphPolicy):
         )
 
 
-MEANS = ("means_and_index", "index", "forecast", "believed", "learn_rewards", "learn_means", "learn_part", "absorb")
-AS_COMPILED = methods_of(SwitchingSEM, (*ROUND, *MEANS))
-LEARNING = methods_of(SwitchingSEM, (*HISTORY, "learn_rewards", "learn_part", "absorb", "assumed_delay"))
-# what else a policy for many arms would do in its own way
-AROUND = methods_of(SwitchingSEM, ("init", "prior_weights", "catch_up", "absorb_rounds", "assumed_delay"))
+OWN = ("init", "prior_weights", "assumed_delay", "decide", "index", "learn_outcome", "note_play", "believed")
+OF_FEW = methods_of(SwitchingSEM, (*ROUND, *HISTORY, *SwitchingSEM.helpers, *OWN))  # the policy for many has its own
+
+
+class SwitchingRoom(NamedTuple):
+    """Room to work in."""
+
+    laws: Any
+    best: Any
+    marks: Any  # (2, n) of booleans
+    places: Any  # (n,) of whole numbers
+    whole: Any  # (1,): whether the last outcome was of a whole round
+    graph: Any
+
+
+@inner
+def fade_of(s: Any) -> Any:
+    """The share of a pull in flight that remains after a round; see `switching_model.fading`."""
+    return faded(s.longest_delay, s.belief.latest[0] > 0, SOON, PATIENCE)
+
+
+@inner
+def note_delay(s: Any, played_at: Any) -> None:
+    """Take in how late an outcome arrived."""
+    age = float(s.rounds - played_at)
+    ordinary = min(age, 2.0 * s.typical_delay + SOON)  # so that no straggler counts for much
+    s.longest_delay = max(RECENT * s.longest_delay, age)
+    s.typical_delay += TYPICAL * (ordinary - s.typical_delay)
+
+
+@inner
+def rescale(reward_range: Any, x: Any, share: Any, found: Any) -> None:
+    """Rewards of the chosen arms from their position in the range."""
+    low, high = reward_range[0], reward_range[1]
+    for i in range(x.shape[0]):
+        found[i] = low + (high - low) * share[i] if x[i] else 0.0

@@ -5,26 +5,37 @@ from typing import Any
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
 from spillover.contracts import Policy
+from spillover.core import Turn, choose_top, inner
+from spillover.kernels.averages import weigh
+from spillover.kernels.drifting import drifting_forecast
+from spillover.kernels.pulls import take_rewards
+from spillover.kernels.switching_many import learn_arms_of_many
+from spillover.kernels.switching_many_scores import index_crowd
 from spillover.policies.graph_policy import GraphPolicy
-from spillover.policies.switching import SwitchingSEM
-from spillover.policies.switching_model import CHANGE_PRIOR, OTHER_WORLD
-from spillover.policies.switching_outcomes import decision_arguments
+from spillover.policies.switching import SwitchingSEM, fade_of, rescale
+from spillover.policies.switching_model import (
+    HAZARDS,
+    HORIZON,
+    HORIZON_OF_DELAY,
+    IDLE_HAZARD,
+    OTHER_WORLD,
+    SHARE_PRIOR,
+)
 from spillover.policies.switching_state import (
     DRIFT_PRIOR,
     DRIFT_SCALE,
     DRIFT_VARIANCE,
+    SHARES,
     SwitchingState,
     empty_crowd,
     observations,
 )
 from spillover.rng import Rng
-from spillover.scratch import SCRATCH
-from spillover.types import Array, Batch, BoolArray, Choice, IntArray, Problem
+from spillover.types import Array, Batch, Problem
 
 TURNS = 8
-DRIFT_SETTINGS = np.array([DRIFT_SCALE, DRIFT_VARIANCE, DRIFT_PRIOR, OTHER_WORLD])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +53,8 @@ class SwitchingOfMany(SwitchingSEM):
 
     turns: int = TURNS
 
+    unchanged_by_play = (*SwitchingSEM.unchanged_by_play, "crowd")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.whole("turns", self.turns, 1)
@@ -53,45 +66,38 @@ class SwitchingOfMany(SwitchingSEM):
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         return super().init(problem, rng, batch)._replace(crowd=empty_crowd(problem.n_arms, batch))
 
-    def for_kernels_of_index(self, state: SwitchingState) -> tuple[Any, ...]:
-        """What the kernels of an index take, with memory that they work in."""
-        belief, drift = state.belief, state.drift
-        return (
-            belief.mass,
-            belief.untried,
-            belief.counts,
-            belief.changed,
-            belief.changes,
-            belief.redrawn,
-            belief.mean,
-            belief.seen,
-            belief.latest[..., 0],
-            state.crowd.shared,
-            drift.track,
-            drift.probability[..., 0],
-            drift.latest[..., 0],
-            DRIFT_SETTINGS,
-            *decision_arguments(state),
-            line_for(state, "places", np.int64),
-            line_for(state, "scores"),
-        )
+    # --- one learner ------------------------------------------------------------------------------------------------
 
-    def means_and_index(self, state: SwitchingState) -> tuple[Array, Array, Array]:
-        weights, mean, index = kernels.crowd_index(*self.for_kernels_of_index(state))
-        return weights, mean, index
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        weights, mean, index = turn.lines[0], turn.lines[1], turn.lines[2]
+        value_arms_of_many(s, turn, weights, mean[:0], index)
+        weigh(weights, index)
+        choose_top(index, s.budget, turn, x)
 
-    def select(self, state: SwitchingState, rng: Rng) -> Choice:
-        room = line_for(state, "weights"), line_for(state, "index")
-        x = np.asarray(kernels.crowd_choice(*self.for_kernels_of_index(state), *room, *rng.address()))
-        return Choice(x, memo=self.graph.remember(state.graph))
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        value_arms_of_many(s, turn, found[0], found[1], found[2])
+        drifting_forecast(
+            s.drift.track, s.rounds + 1 - s.drift.latest[0], DRIFT_SCALE, DRIFT_VARIANCE, found[3], found[4]
+        )  # fmt: skip
 
-    def learn_means(
-        self, state: SwitchingState, x: BoolArray, reward: Array, weight: Any, played_at: IntArray, arrived: BoolArray
-    ) -> Array:
-        known = *state.belief, *state.crowd, *state.drift
-        outcome = x, reward, weight, played_at
-        kernels.crowd_arrival(*known, *outcome, *CHANGE_PRIOR, DRIFT_SETTINGS, self.turns, arrived)
-        return reward  # the kernel has put what was expected in its place
+    def learn_arms(self, s: Any, x: Any, z: Any, weight: Any, played_at: Any, turn: Turn, expected: Any) -> None:
+        belief, drift, crowd, reward = s.belief, s.drift, s.crowd, turn.lines[0]
+        remains = fade_of(s) ** (s.rounds - played_at)
+        take_rewards(s.in_flight, s.rewards_seen, x, z, s.reward_range, remains, reward)
+        learn_arms_of_many(
+            belief.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
+            belief.changed, belief.mean, belief.square, belief.seen, belief.latest, belief.detected, belief.spread,
+            belief.changes, belief.redrawn, crowd.checked, crowd.shared, crowd.arrivals, drift.track, drift.probability,
+            drift.latest, x, reward, weight, played_at, SHARES, SHARE_PRIOR, HAZARDS, IDLE_HAZARD, DRIFT_SCALE,
+            DRIFT_VARIANCE, DRIFT_PRIOR, OTHER_WORLD, self.turns, expected,
+        )  # fmt: skip
+
+    def expect(self, s: Any, x: Any, found: Any) -> None:
+        for i in range(x.shape[0]):
+            found[i] = s.belief.mean[i] if s.belief.seen[i] > 0 else s.crowd.shared[0]
+        rescale(s.reward_range, x, found, found)
+
+    # --- what it says -----------------------------------------------------------------------------------------------
 
     def believed(self, state: SwitchingState) -> tuple[Array, Array]:
         seen, shared = state.belief.seen > 0, state.crowd.shared
@@ -108,7 +114,14 @@ class SwitchingOfMany(SwitchingSEM):
         return found
 
 
-def line_for(state: SwitchingState, name: str, dtype: Any = float) -> Array:
-    """Memory for a number of each arm, which no call leaves anything in for the next one."""
-    *batch, n = state.in_flight.shape
-    return SCRATCH.array(name, (n,), dtype, tuple(batch))
+@inner
+def value_arms_of_many(s: Any, turn: Turn, weights: Any, mean: Any, index: Any) -> None:
+    """Weights, expected rewards, and expected rewards plus the value of information."""
+    belief, drift = s.belief, s.drift
+    index_crowd(
+        belief.mass, belief.untried, belief.counts, belief.changed, belief.changes, belief.redrawn, belief.mean,
+        belief.seen, belief.latest[0], s.crowd.shared, drift.track, drift.probability[0], drift.latest[0], DRIFT_SCALE,
+        DRIFT_VARIANCE, s.graph.weights, s.prior, s.rewards_seen, s.last_pull, s.in_flight, s.rounds, s.budget,
+        s.reward_range, HAZARDS, SHARES, SHARE_PRIOR, IDLE_HAZARD, HORIZON + HORIZON_OF_DELAY * s.typical_delay,
+        turn.room.places, turn.lines[3], weights, mean, index,
+    )  # fmt: skip

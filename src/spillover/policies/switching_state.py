@@ -79,6 +79,7 @@ class SwitchingState(NamedTuple):
     """What SwitchingSEM has learned."""
 
     rounds: Rounds  # (*batch,): rounds played
+    n_arms: Constant[IntArray]  # (*batch,)
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     last_pull: Round  # (*batch, n): its round

@@ -7,9 +7,8 @@ import numpy as np
 
 from spillover import validate
 from spillover.core import Lesson, Turn
-from spillover.kernels.averages import grown_bounds
-from spillover.kernels.scaled import amounts_above_low
-from spillover.kernels.scaled import unit_or_one as unit_of
+from spillover.kernels.averages import amounts_above_low, grown_bounds
+from spillover.kernels.averages import unit_or_one as unit_of
 from spillover.policies.averages import mean_of
 from spillover.policies.cucb import CAP, WIDTH
 from spillover.policies.explanations import scaled_explanation

@@ -115,7 +115,7 @@ def join_rounds(labels: Sequence[str]) -> str:
 
 
 def unproved(explanation: Explanation, signals: Mapping[str, Any]) -> tuple[float, float]:
-    """How much more another feasible set could score at most, and as a share of the chosen arms' total score.
+    """Bound how much more another feasible set could score, also as a share of the chosen arms' total score.
 
     NaN where no set was searched for by learned scores, and where the total is not positive. The total is that of the
     finite scores: arms with an infinite score come first whatever the others are worth.
@@ -246,7 +246,7 @@ def assumption_signals(signals: Mapping[str, Any], names: Sequence[str]) -> list
 
 
 def exploration_signals(explanation: Explanation) -> list[Signal]:
-    """How much of the chosen arms' scores is exploration, or which plan decided instead of the scores."""
+    """Say how much of the chosen arms' scores is exploration, or which plan decided instead."""
     if bool(explanation.planned):
         sentence = f"A plan decided this round, not the scores: {explanation.plan}."
         return [Signal("planned", False, sentence)]
@@ -325,7 +325,7 @@ def change_signals(signals: Mapping[str, Any], pending: Pending | None) -> list[
 
 
 def waiting_signals(pending: Pending | None) -> list[Signal]:
-    """How many outcomes are to come, how long the oldest one has been waiting, and whether some may be lost."""
+    """Say how many outcomes are to come, how long the oldest has been waiting, and whether some may be lost."""
     if pending is None or not pending.waiting:
         return []
     ages = pending.ages
@@ -344,7 +344,7 @@ def waiting_signals(pending: Pending | None) -> list[Signal]:
 
 
 def waiting_sentence(pending: Pending) -> str:
-    """Which outcomes are to come: by their labels where rounds have any, else how many and since when."""
+    """Say which outcomes are to come: by their labels where rounds have any, else how many and since when."""
     many = f"{len(pending.waiting):,} outcomes are" if len(pending.waiting) > 1 else "1 outcome is"
     if pending.labels is not None:
         return f"{many} pending: {join_rounds([pending.labels[played - 1] for played in sorted(pending.waiting)])}."

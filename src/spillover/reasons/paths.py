@@ -29,7 +29,7 @@ class Path(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """How an arm spills over: the amounts of the paths and the three remainders add up to it.
+    """The spill-over of an arm: the amounts of the paths and the three remainders add up to it.
 
     >>> ways = Ways(paths=(Path((1, 0), 0.5, 0.2),), other=0.01, longer=0.0, unknown=0.0)
     >>> ways.paths[0].arms, ways.other  # along the path from arm 1 to arm 0, and along all others
@@ -149,7 +149,7 @@ def column_sums(adjacency: Array) -> Array:
 
 
 def ways_of(network: Network | None, arm: int | None, gain: float, mean: float, spilled: float, most: int) -> Ways:
-    """How `arm` spills over; `network` is None where the graph is not known, `arm` where it is not in the network."""
+    """Follow how `arm` spills over; `network` is None without a known graph, `arm` if it is not in the network."""
     if network is None or arm is None or (spilled == 0.0 and mean == 0.0):
         return Ways((), 0.0, 0.0, spilled)
     paths = tuple(Path(path, gain * e, gain * e * mean) for path, e in network.strongest(arm, most))

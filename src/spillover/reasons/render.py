@@ -152,7 +152,7 @@ def reason_lines(reasons: "Reasons") -> list[str]:
 
 
 def spill_lines(reasons: "Reasons", arm: "ArmReason") -> list[str]:
-    """How an arm's effect reaches the others, path by path."""
+    """Describe how an arm's effect reaches the others, path by path."""
     amounts = [(path.amount, " -> ".join(reasons.names[j] for j in path.arms)) for path in arm.ways.paths]
     rests = ((arm.ways.other, "all other paths"), (arm.ways.longer, "longer paths around cycles"))
     amounts += [rest for rest in rests if rest[0] != 0]
@@ -175,7 +175,7 @@ def vanishes(arm: "ArmReason", amount: float) -> bool:
 
 
 def effect_lines(reasons: "Reasons") -> list[str]:
-    """What choosing an arm does to the outcomes of others, where the interval leaves no doubt about the sign."""
+    """Describe the effects on other arms' outcomes whose sign is certain."""
     if reasons.effects is None or reasons.effects_interval is None:
         return []
     low, high = np.moveaxis(np.asarray(reasons.effects_interval, float), -1, 0)
@@ -218,7 +218,7 @@ def edge_lines(reasons: "Reasons") -> list[str]:
 
 
 def swap_lines(reasons: "Reasons") -> list[str]:
-    """What each swap would change."""
+    """Say what each swap would change."""
     if not reasons.swaps:
         return []
     by_name = {arm.arm: arm for arm in reasons.arms}
@@ -325,7 +325,7 @@ def graph_dict(reasons: "Reasons") -> dict[str, Any]:
 
 
 def effect_dicts(reasons: "Reasons") -> list[dict[str, Any]] | None:
-    """What choosing each arm does to the outcome of each, where it is estimated."""
+    """List the effect of each arm on each outcome, where it is estimated."""
     if reasons.effects is None:
         return None
     return [

@@ -8,20 +8,48 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint
-from spillover.constraints.search import check_feasible
+from spillover.constraints.search import EFFORT, check_feasible, searched_set
 from spillover.contracts import Policy
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility
 from spillover.recommendation.estimates import history_effects, is_relative, with_effects
 from spillover.recommendation.facts import Facts, facts_of
-from spillover.recommendation.greedy import by_knowledge, known_arms
 from spillover.recommendation.question import RECOMMENDED, Question
 from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
 from spillover.types import BoolArray, Explanation
+
+ABOVE_NOTHING = 1e-3  # of the range of effects: what the worst of relative effects counts more than choosing nothing
+
+
+def known_arms(explanation: Explanation) -> BoolArray:
+    """Arms with data."""
+    return np.asarray(np.isfinite(explanation.mean) & (explanation.count > 0))
+
+
+def by_knowledge(
+    explanation: Explanation,
+    budget: int,
+    constraints: Sequence[Constraint] = (),
+    *,
+    arms: Sequence[str] | None = None,
+    effort: int = EFFORT,
+    relative: bool = False,
+) -> Explanation:
+    """The same estimates with the exploration bonus left out, and the set that is best by them.
+
+    relative: whether effects are known only relative to each other, so that none is a reason to choose fewer arms.
+    """
+    mean = np.where(known_arms(explanation), explanation.mean, 0.0)  # an arm without data is worth nothing yet
+    effects = explanation.weights * mean
+    lowest = float(effects.min()) - ABOVE_NOTHING * float(np.ptp(effects)) - 1e-300 if relative else 0.0
+    chosen, more = searched_set(effects - lowest, budget, constraints, arms=arms, effort=effort)
+    could_gain = more if constraints else None
+    return replace(explanation, index=mean, score=effects, chosen=chosen, plan="", could_gain=could_gain)
+
 
 REGRESSION = "a regression"  # the name of what tables without own rewards are answered by
 SWITCHING = SwitchingSEM()
@@ -89,7 +117,7 @@ def learned(
     )
     if given is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.unconstrained  # it may be that of an earlier replay
+    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 

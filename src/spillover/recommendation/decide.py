@@ -15,7 +15,7 @@ from spillover.formatting import short_number
 from spillover.history import History, read_history
 from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import find_policy
 from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
@@ -160,18 +160,18 @@ def answer(
 
 
 def effort_hint(effort: int) -> str:
-    """Which option makes the search longer."""
+    """Hint at the option that makes the search longer."""
     return f"--effort {min(max(MORE_EFFORT * effort, EFFORT), MOST_EFFORT)} may settle it."
 
 
 def changes_seen(learner: Learner) -> int | None:
-    """How many changes of the world the policy has noticed."""
+    """Count the changes of the world that the policy has noticed."""
     found = learner.policy.changes_seen(learner.state)
     return None if found is None else int(np.max(found))
 
 
 def taken_from_data(learner: Learner, history: History, question: Question, by_regression: bool) -> Iterator[str]:
-    """What was taken from the data because it was not given."""
+    """Say what was estimated from the data because it was not given."""
     low, high = np.sort((-1.0 if history.minimise else 1.0) * np.asarray(learner.problem.reward_range, float))
     if question.reward_range is None and default_range(history) is None and not by_regression:
         between = f"{short_number(low)} and {short_number(high)}"

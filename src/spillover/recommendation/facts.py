@@ -1,4 +1,4 @@
-"""What an assessment and an answer need of a history."""
+"""The outcomes of a history in the sign of the table, with their assessment."""
 
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What is asked of a history: the options of `spillover next`, also the settings of a stream of the service."""
+"""A question to a history: the options of `spillover next`, also the settings of a stream of the service."""
 
 import tomllib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def to_json_types(value: Any) -> Any:
 
 
 def lacking(policy: Policy) -> str | None:
-    """What a policy needs and a history does not have."""
+    """Name what a policy needs and a history does not have."""
     if policy.needs_world:
         return "needs the true world"
     if policy.knows_graph:
@@ -111,7 +111,7 @@ RECOMMENDED = "switching-sem"
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What to choose next, how, and under which limits.
+    """A question: what to choose next, with which policy and under which limits.
 
     >>> Question(budget=2).named_policy is None  # the history says which policy suits it
     True
@@ -166,12 +166,12 @@ class Question:
 
     @property
     def steps(self) -> int:
-        """How many steps the search for a set may take."""
+        """The number of steps that the search for a set may take."""
         return EFFORT if self.effort is None else self.effort
 
 
 def search_effort(effort: int | None, *, constrained: bool) -> int:
-    """How many steps the search for a set may take; there is no search without constraints."""
+    """Check the number of steps of the search for a set; there is no search without constraints."""
     if effort is None:
         return EFFORT
     check_effort(effort)

@@ -1,4 +1,4 @@
-"""What the answer says of each arm: how often it was chosen, what came out, and what choosing it would do."""
+"""The recommendation, and its answer on each arm; printable, and as plain values."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -144,7 +144,7 @@ def describe_constraints(constraints: Sequence[Constraint], chosen: Sequence[str
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Recommendation(Shown):
-    """What to choose next: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `plot`, `to_frame`, `to_dict`.
+    """The next decision: `print` it, or see `choose`, `greedy`, `arms`, `warnings`, `plot`, `to_frame`, `to_dict`.
 
     >>> import spillover as sp
     >>> table = {"week": range(8), "promo_a": [1, 0, 1, 0] * 2, "promo_b": [0, 1, 1, 0] * 2}
@@ -217,7 +217,7 @@ class Recommendation(Shown):
 
     @property
     def notes(self) -> list[str]:
-        """What the owner of the table should know."""
+        """Notes for the owner of the table."""
         own = [*over_budget(self.history, self.budget), *overlooked(self.history)]
         said = [(finding.severity, finding.sentence.rstrip(".")) for finding in self.cautions if not finding.warning]
         learned, others = ([text for severity, text in said if (severity == FINE) == fine] for fine in (True, False))

@@ -1,11 +1,15 @@
-"""The recommendation as it is printed: in a few lines, or in full."""
+"""The recommendation and the overview of a table as they are printed."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from spillover.assessment import Assessment
+from spillover.assessment.findings import FINE, NOTE, WARNING
 from spillover.constraints.search import best_set
 from spillover.formatting import (
     Interval,
@@ -18,10 +22,13 @@ from spillover.formatting import (
     round_to,
     short_number,
 )
+from spillover.history import History
+from spillover.history.read import name_of
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.reasons.paths import has_effects, reached
 from spillover.reasons.render import align_columns, format_number, format_part, is_visible, reason_lines, shown_interval
+from spillover.recommendation.facts import Facts, facts_of
 from spillover.recommendation.result import ArmAnswer, Recommendation
 from spillover.types import Array
 from spillover.validate import quoted
@@ -125,7 +132,7 @@ def why_without_data(answer: Recommendation, arm: ArmReason) -> str:
 
 
 def main_target(reasons: Reasons, arm: ArmReason) -> str:
-    """Which arm gets most of the spill-over along all paths, where the graph is known."""
+    """Name the arm that gets most of the spill-over along all paths, where the graph is known."""
     if not has_effects(reasons.adjacency):
         return ""
     gets = reached_by(reasons, arm)
@@ -141,7 +148,7 @@ def main_target(reasons: Reasons, arm: ArmReason) -> str:
 
 
 def reached_by(reasons: Reasons, arm: ArmReason) -> Array:
-    """What every arm gets from this one along all paths; for the arm itself, only what comes back to it."""
+    """Sum what each arm gets from this one along all paths; for the arm itself, only what comes back to it."""
     direct = np.zeros(len(reasons.arms))
     direct[arm.position] = arm.direct
     return reached(reasons.adjacency, direct) - direct
@@ -292,7 +299,7 @@ def note_lines(answer: Recommendation) -> list[str]:
 
 
 def headline(answer: Recommendation) -> str:
-    """What to choose; where the data cannot tell yet, that it is to learn."""
+    """Say what to choose, and whether that is only to learn."""
     label = f" ({answer.history.following})" if answer.history.following else ""
     names = all_names(answer.choose) if answer.chosen else f"nothing: {why_nothing(answer)}"
     if answer.assessment.find("constant-sum"):
@@ -332,7 +339,7 @@ def why_nothing(answer: Recommendation) -> str:
 
 
 def score_sentence(answer: Recommendation) -> str:
-    """What the numbers in the lines of the arms are."""
+    """Explain the numbers in the lines of the arms."""
     dose = " at its usual amount" if answer.history.dose is not None else ""
     fewer = " Outcomes are minimised: negative numbers are reductions." if answer.sign < 0 else ""
     if any(arm.total_interval is not None for arm in answer.chosen):
@@ -347,7 +354,7 @@ def score_sentence(answer: Recommendation) -> str:
 
 
 def trial_lines(answer: Recommendation) -> list[str]:
-    """What a trial would cost and bring."""
+    """Say what a trial would cost and bring."""
     trial = answer.trial
     if trial is None:
         return []
@@ -367,7 +374,7 @@ def rough_number(value: float) -> str:
 
 
 def context_lines(answer: Recommendation) -> list[str]:
-    """What is known alone, how close the decision was, its constraints, and what the policy learned from."""
+    """Say the choice without exploration, how close it was, its constraints, and how much data there was."""
     pointless = answer.assessment.find("constant-sum") is not None
     lines = [f"Not yet: {'; '.join(answer.not_yet)}."] if answer.not_yet and not pointless else []
     lines += coming_context(answer)
@@ -402,7 +409,7 @@ def known_alone(answer: Recommendation) -> Iterator[str]:
 
 
 def learned_from(answer: Recommendation) -> str:
-    """How much data there was."""
+    """Say how much data there was."""
     history = answer.history
     arrived, rounds, arms = int(history.arrived.sum()), len(history.rounds), len(history.arms)
     if history.nothing_chosen:
@@ -423,7 +430,7 @@ def gap_number(gap: float, arm: ArmReason) -> str:
 
 
 def runner_up(answer: Recommendation) -> Iterator[str]:
-    """How close the decision was. Under constraints another set may be closer than any swap of one arm."""
+    """Say how close the decision was. Under constraints another set may be closer than any swap of one arm."""
     reasons = answer.reasons
     chosen, others = answer.chosen, [arm for arm in reasons.ranked() if not arm.chosen]
     if reasons.planned or not others:
@@ -459,3 +466,96 @@ def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequen
         )
         more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
         yield f"Left out because of the constraints: {names}{more}."
+
+
+LISTED_COLUMNS = 60
+LONGEST_OPTION = 1_000  # characters that are worth pasting
+HEADINGS = {FINE: "Can be learned:", NOTE: "Good to know:", WARNING: "Cannot be learned, or misleads:"}
+SIGNS = {FINE: "+", NOTE: "-", WARNING: "!"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Overview:
+    """The check of a table: `print` it, or see `to_dict`."""
+
+    source: str
+    history: History
+    facts: Facts
+    options: str = ""  # that the table was read with, for the next command
+
+    def __str__(self) -> str:
+        history, assessment = self.history, self.facts.assessment
+        lines = [f"{name_of(self.source)}: {self.size()}.", *column_lines(history), ""]
+        lines += data_lines(assessment, self.most_varied_first(), per_arm=self.facts.per_arm)
+        for severity, heading in HEADINGS.items():
+            found = [finding for finding in assessment.findings if finding.severity == severity]
+            if found:
+                lines += ["", heading, *(f"  {SIGNS[severity]} {finding.sentence}" for finding in found)]
+        lines += ["", *(f"Note: {note}." for note in history.notes), self.next_step()]
+        return join_lines(lines)
+
+    def size(self) -> str:
+        """Count rounds, arms and outcomes."""
+        history, assessment = self.history, self.facts.assessment
+        rounds = count_of(assessment.rounds, "round")
+        span = f" ({history.rounds[0]} to {history.rounds[-1]})" if len(history.rounds) > 1 else ""
+        arms = count_of(len(history.arms), "arm")
+        each = "" if self.facts.per_arm else ", with one outcome for all of them"
+        return f"{rounds}{span}, {arms}{each}; {count_of(assessment.known, 'round')} with outcomes"
+
+    def next_step(self) -> str:
+        """The command to run next, with the usual number of arms as the budget."""
+        sizes = self.history.x.sum(axis=1)
+        usual = max(int(sorted(sizes)[len(sizes) // 2]), 1) if len(sizes) else 1
+        options = f" {self.options}" if self.options else ""
+        return f"Next: spillover next {shlex.quote(self.source)} --budget {usual}{options}"
+
+    def most_varied_first(self) -> list[int]:
+        """Arms in their order; where there are too many to show all, those that were chosen and left out most often."""
+        times = self.history.x.sum(axis=0)
+        varied = np.minimum(times, len(self.history.x) - times)
+        order = np.argsort(-varied, kind="stable") if len(times) > SHOWN else np.arange(len(times))
+        return [int(j) for j in order]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "file": self.source,
+            "columns": columns_of(self.history),
+            "columns_option": self.history.columns_option,
+            "minimise": self.history.minimise,
+            "context": list(self.history.context_names),
+            "first_round": self.history.rounds[0] if self.history.rounds else None,
+            "last_round": self.history.rounds[-1] if self.history.rounds else None,
+            "pending": list(self.history.pending),
+            "notes": list(self.history.notes),
+        } | self.facts.assessment.to_dict()
+
+
+def overview(history: History, source: str, options: str = "") -> Overview:
+    """The check of a history that was read from `source` with some options of the command."""
+    return Overview(source=source, history=history, facts=facts_of(history), options=options)
+
+
+def column_lines(history: History) -> list[str]:
+    """Say the meaning of each column, and the option to paste."""
+    if not history.taken:
+        return []
+    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken[:LISTED_COLUMNS]]
+    lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
+    if len(history.taken) > LISTED_COLUMNS:
+        lines.append(f"  and {len(history.taken) - LISTED_COLUMNS:,} more: see --json")
+    if not history.columns_option:
+        return lines
+    short = len(history.columns_option) <= LONGEST_OPTION
+    return [*lines, f"The same reading: {history.columns_option if short else 'see columns_option of --json'}"]
+
+
+def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in shown]
+
+
+def columns_of(history: History) -> list[dict[str, str]]:
+    return [{"column": taken.column, "meaning": taken.meaning, "reason": taken.reason} for taken in history.taken]

@@ -1,8 +1,8 @@
 """Live decisions: streams on a log that loses nothing, decided as `spillover next` decides their exports."""
 
-from spillover.service.desk import Receipt
 from spillover.service.errors import Conflict, Invalid, NotFound, StorageError
-from spillover.service.reporting import Outcome, Report, Status
+from spillover.service.open_streams import Receipt
+from spillover.service.outcomes import Outcome, Report, Status
 from spillover.service.service import Decision, Service
 from spillover.service.settings import Settings
 from spillover.service.sqlite_log import SqliteLog

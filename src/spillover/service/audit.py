@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from typing import Any
 
-from spillover.service.canonical import canonical_json, digest
-from spillover.service.deciding import VERSION, intervals_of, issued, made, packed, unpacked, whole_answer
-from spillover.service.entry import START, Entry
+from spillover.service.decisions import VERSION, Learning, issued, made, unpacked, whole_answer
 from spillover.service.errors import NotFound, StorageError
-from spillover.service.events import DecisionIssued, Event, ReasonsKept
-from spillover.service.learning import Learning
+from spillover.service.events import START, DecisionIssued, Entry, canonical_json, digest
 from spillover.service.ledger import Ledger
 from spillover.service.log import EventLog
-from spillover.service.table import Coming
+from spillover.service.tables import Coming
 
 PARTS = ("direct", "spilled_over", "exploration", "score")
 
@@ -35,7 +31,7 @@ class Audit:
 
 def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
     """Check the entries of a stream and, with `decisions`, make its decisions and their reasons again."""
-    ledger, again = Ledger(stream), Again()
+    ledger, again = Ledger(stream), Again(log)
     problems: list[str] = []
     previous = START
     try:
@@ -52,7 +48,7 @@ def audited(log: EventLog, stream: str, *, decisions: bool = True) -> Audit:
             break  # what follows a damaged entry cannot be trusted
         previous = entry.digest
         if decisions:
-            problems += [f"entry {entry.seq}: {text}" for text in again.compare(entry.event, ledger, entry)]
+            problems += [f"entry {entry.seq}: {text}" for text in again.problems(ledger, entry)]
         ledger.apply(entry)
     if not problems and head != ledger.head:
         problems.append(f"entry {head.seq}: must be the last one, but the entries end with {ledger.head.seq}")
@@ -94,17 +90,16 @@ def entry_problems(entry: Entry, seq: int, previous: str) -> list[str]:
 class Again:
     """Makes the decisions of a stream again."""
 
+    log: EventLog
     made: int = 0
     skipped: int = 0
     learning: Learning = field(default_factory=Learning)
-    answers: dict[str, str] = field(default_factory=dict)  # hashes of the whole answers, by round
 
-    @singledispatchmethod
-    def compare(self, event: Event, ledger: Ledger, entry: Entry) -> list[str]:
-        return []
-
-    @compare.register
-    def _(self, event: DecisionIssued, ledger: Ledger, entry: Entry) -> list[str]:
+    def problems(self, ledger: Ledger, entry: Entry) -> list[str]:
+        """What is wrong with a decision. ledger: as it was before."""
+        event = entry.event
+        if not isinstance(event, DecisionIssued):
+            return []
         if event.made_from["version"] != VERSION:
             self.skipped += 1
             return []
@@ -112,30 +107,17 @@ class Again:
         coming = Coming(event.round, event.context, event.unavailable)
         if event.made_from["seq"] != ledger.head.seq:
             return [f"decision of {event.round}: was made from entry {event.made_from['seq']}, not the one before it"]
-        found = issued(ledger, coming, made(ledger, coming, self.learning))
-        whole = whole_answer(ledger, coming)
-        self.answers[event.round] = digest(packed(whole))
-        if canonical_json(found.to_dict()) != canonical_json(without_intervals(event)):
+        found = issued(ledger, coming, made(ledger, coming, self.learning)).to_dict()
+        if not any("interval" in parts for parts in event.scores.values()):  # versions that did not store them
+            for parts in found["scores"].values():
+                del parts["interval"]
+        if canonical_json(found) != canonical_json(event.to_dict()):
             return [f"decision of {event.round}: another one follows from what was known"]
-        return answer_problems(whole, event)
-
-    @compare.register
-    def _(self, event: ReasonsKept, ledger: Ledger, entry: Entry) -> list[str]:
-        if event.version != VERSION or event.round not in self.answers:
-            return []
-        if digest(entry.attachment) != self.answers[event.round]:
+        whole = whole_answer(ledger, coming)
+        kept = self.log.kept_answer(entry.stream, entry.seq)
+        if kept is not None and unpacked(kept) != whole:
             return [f"reasons of {event.round}: others follow from what was known"]
-        if event.intervals and event.intervals != intervals_of(unpacked(entry.attachment)):
-            return [f"reasons of {event.round}: their intervals are not those of the answer that is attached"]
-        return []
-
-
-def without_intervals(event: DecisionIssued) -> dict[str, Any]:
-    """A decision as it is stored now: at first it had the intervals, which are kept with its reasons since."""
-    scores = {
-        arm: {name: value for name, value in parts.items() if name != "interval"} for arm, parts in event.scores.items()
-    }
-    return event.to_dict() | {"scores": scores}
+        return answer_problems(whole, event)
 
 
 def answer_problems(answer: dict[str, Any], event: DecisionIssued) -> list[str]:

@@ -1,11 +1,14 @@
 """What a call of the service may be refused with."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 NAMED = re.compile(r"(?:constraint \d+: )?(?P<field>[\w.\[\]-]+) = ")
+LONGEST_VALUE = 200  # characters
+EXPECTED = "Input should be "  # how pydantic begins what it accepts
+UNIONS = {"int", "str", "float", "none", "constrained-str", "constrained-int"}  # branches that pydantic names
 
 
 class Invalid(ValueError):
@@ -56,7 +59,18 @@ def naming(field: str | None = None) -> Iterator[None]:
         raise Invalid(str(error), found["field"].replace("-", "_") if found else field) from error
 
 
-def shown(value: Any, most: int = 60) -> str:
-    """A value in a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= most else f"{text[:most]}..."
+def invalid_of(error: Mapping[str, Any], *, skip: int = 0) -> Invalid:
+    """What pydantic says is wrong, as an Invalid. skip: parts of the place before the name of the field."""
+    where = [str(part) for part in error["loc"][skip:]] or [str(part) for part in error["loc"]]
+    name, given = ".".join(part for part in where if part not in UNIONS), error.get("input")
+    if error["type"] == "missing":
+        return Invalid(f"{name}: must be given", name)
+    message = str(error["msg"]).replace("Tuple", "List").replace("tuple", "list")  # as JSON calls it
+    accepted = f"must be {message.removeprefix(EXPECTED)}" if message.startswith(EXPECTED) else message
+    if error["type"] == "extra_forbidden":
+        accepted = "must be left out: there is no such field"
+    return Invalid(f"{name} = {shortened(repr(given))}: {accepted}", name, given)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -1,9 +1,17 @@
-"""The events of a stream: what was asked, decided, done and heard of. Nothing is ever changed or deleted."""
+"""The log's vocabulary: events of a stream, and the entries that hold them, each with the hash of the one before."""
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
-from spillover.service.settings import Settings
+PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+START = "0" * 64  # stands for the entry before the first
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,8 +23,8 @@ class Event:
     added: ClassVar[tuple[str, ...]] = ()  # fields since the first version: not stored where they are empty
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they are stored."""
-        found = {part.name: plain(vars(self)[part.name]) for part in fields(self)}
+        """What is stored, as JSON has it (tuples as lists); not to be changed."""
+        found = {part.name: vars(self)[part.name] for part in fields(self)}
         return {name: value for name, value in found.items() if name not in self.added or value}
 
     @classmethod
@@ -32,10 +40,6 @@ class StreamCreated(Event):
     kind: ClassVar[str] = "stream-created"
     settings: dict[str, Any]
 
-    @property
-    def as_settings(self) -> Settings:
-        return Settings.from_dict(self.settings)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsChanged(Event):
@@ -43,10 +47,6 @@ class SettingsChanged(Event):
 
     kind: ClassVar[str] = "settings-changed"
     settings: dict[str, Any]
-
-    @property
-    def as_settings(self) -> Settings:
-        return Settings.from_dict(self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,10 @@ class DecisionIssued(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ReasonsKept(Event):
-    """The whole answer to a round, with all reasons, is attached to this entry, compressed."""
+    """The whole answer to a round, with all reasons, is attached to this entry, compressed.
+
+    Logs of earlier versions have such entries; now answers are kept beside the log (`EventLog.keep_answer`).
+    """
 
     kind: ClassVar[str] = "reasons-kept"
     added: ClassVar[tuple[str, ...]] = ("intervals",)
@@ -165,12 +168,133 @@ KINDS: dict[str, type[Event]] = {
 }
 
 
-def plain(value: Any) -> Any:
-    """A copy with tuples as lists, as JSON has them."""
-    if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, tuple | list) else value
-
-
 def as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+# --- entries ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """An event that is to be appended."""
+
+    event: Event
+    key: str  # idempotency key, unique in the stream
+    request: str  # hash of the request that made it
+    time: str
+    author: str
+    attachment: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The end of a stream: the number and the hash of its last entry."""
+
+    stream: str
+    seq: int = 0
+    digest: str = START
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An event as it was stored: `text` holds everything, and `digest` is its hash."""
+
+    stream: str
+    seq: int
+    key: str
+    text: str
+    digest: str
+    attachment: bytes = b""
+
+    @cached_property
+    def content(self) -> dict[str, Any]:
+        """All fields, as plain values; not to be changed."""
+        content: dict[str, Any] = json.loads(self.text)
+        return content
+
+    @cached_property
+    def event(self) -> Event:
+        return KINDS[self.content["kind"]].from_dict(self.content["event"])
+
+    @property
+    def request(self) -> str:
+        return str(self.content["request"])
+
+    @property
+    def time(self) -> str:
+        return str(self.content["time"])
+
+    @property
+    def author(self) -> str:
+        return str(self.content["author"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For an answer: the stored fields and the entry's own hash."""
+        return self.content | {"digest": self.digest}
+
+    def to_json(self, extra: Mapping[str, Any]) -> str:
+        """`to_dict` with further fields, as JSON: what is stored is JSON already."""
+        return f"{self.text[:-1]},{json_text({'digest': self.digest, **extra})[1:]}"
+
+
+def sealed(head: Head, draft: Draft) -> Entry:
+    """The entry that follows the head of a stream."""
+    content = {
+        "stream": head.stream,
+        "seq": head.seq + 1,
+        "key": draft.key,
+        "request": draft.request,
+        "time": draft.time,
+        "author": draft.author,
+        "previous": head.digest,
+        "kind": draft.event.kind,
+        "event": draft.event.to_dict(),
+        "attachment": digest(draft.attachment) if draft.attachment else "",
+    }
+    text = canonical_json(content)
+    entry = Entry(
+        stream=head.stream,
+        seq=head.seq + 1,
+        key=draft.key,
+        text=text,
+        digest=digest(text),
+        attachment=draft.attachment,
+    )
+    vars(entry)["event"] = draft.event  # it need not be parsed
+    return entry
+
+
+def head_after(entry: Entry) -> Head:
+    return Head(stream=entry.stream, seq=entry.seq, digest=entry.digest)
+
+
+# --- the one way in which values are written -------------------------------------------------------------------------
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, without spaces, NaN or infinities.
+
+    >>> canonical_json({"b": 1.5, "a": [None, "é"]})
+    '{"a":[null,"é"],"b":1.5}'
+    """
+    return json.dumps(value, sort_keys=True, **PLAIN)
+
+
+def json_text(value: Any) -> str:
+    """The same with keys in the order in which they are given.
+
+    >>> json_text({"b": 1.5, "a": [None, "é"]})
+    '{"b":1.5,"a":[null,"é"]}'
+    """
+    return json.dumps(value, **PLAIN)
+
+
+def digest(content: str | bytes) -> str:
+    """The SHA-256 hash of a text, in hexadecimal digits."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def digest_of(value: Any) -> str:
+    """The hash of a value."""
+    return digest(canonical_json(value))

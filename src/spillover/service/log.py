@@ -1,16 +1,33 @@
-"""The contract of a log: entries of many streams, appended one after another, never changed."""
+"""The contract of a log: entries of many streams, appended one after another, never changed. `open_log` opens one."""
 
+import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from zlib import crc32
 
-from spillover.service.entry import Draft, Entry, Head
+from spillover.registry import needed_for
+from spillover.service.events import Draft, Entry, Head
 
 AT_ONCE = 1_000  # entries that are read at a time
+STRIPES = 1_024
+# also what was meant to be one: an address may hold a password, and must never be taken for a file and shown
+ADDRESS = re.compile(r"[\s'\"]*(\w+\s*=|postgres(ql)?:)|.*(://|password\s*=)", re.IGNORECASE | re.DOTALL)
 
 
 class Moved(Exception):
     """Another writer has appended to the stream: read its new entries, and decide again what to append."""
+
+
+class StripedLock:
+    """A lock for every name in a fixed amount of memory, as anybody may ask for any name; a few names share one."""
+
+    def __init__(self) -> None:
+        self.locks = [threading.Lock() for _ in range(STRIPES)]
+
+    def held(self, name: str) -> threading.Lock:
+        return self.locks[crc32(name.encode()) % STRIPES]
 
 
 class EventLog(ABC):
@@ -20,8 +37,10 @@ class EventLog(ABC):
     gaps. Whoever appends holds the stream's `exclusive` lock while he reads and decides what to append.
     """
 
+    sole_writer = False  # whether nobody but this object can append
+
     @abstractmethod
-    def exclusive(self, stream: str) -> AbstractContextManager[None]:
+    def exclusive(self, stream: str) -> AbstractContextManager[object]:
         """The lock of a stream, among all threads and all processes that use the log."""
 
     @abstractmethod
@@ -44,6 +63,14 @@ class EventLog(ABC):
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
         """The streams by name, those whose names come after `after`; `limit` at most."""
 
+    @abstractmethod
+    def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
+        """Keep the whole answer to the decision of an entry, beside the entries, as far as that is possible."""
+
+    @abstractmethod
+    def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        """The answer that was kept first."""
+
     def check_ready(self) -> None:
         """StorageError if an entry could not be appended now, as far as that can be told without appending one."""
         self.head("")
@@ -51,3 +78,35 @@ class EventLog(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
+
+
+def is_address(database: str) -> bool:
+    """Whether a database is an address (postgresql://..., host=... dbname=...), and not the path of a file.
+
+    >>> is_address("postgresql://ann@db/shop"), is_address("host=db user=ann"), is_address("shop.db")
+    (True, True, False)
+    """
+    return ADDRESS.match(database) is not None
+
+
+def open_log(database: str, *, readonly: bool = False) -> EventLog:
+    """The log of a database: the path of a file, or the address of a PostgreSQL.
+
+    readonly: for reading beside a running server; a file has one writer.
+    """
+    if not is_address(database):
+        from spillover.service.sqlite_log import SqliteLog
+
+        return SqliteLog(database, readonly=readonly)
+    with needed_for("PostgreSQL", "postgres"):
+        from spillover.service.postgres_log import PostgresLog
+    return PostgresLog(database)
+
+
+def shown(database: str) -> str:
+    """A database as it may be shown: nothing of an address, as any part of it may turn out to be the password.
+
+    >>> shown("postgresql://ann:secret@db.example/shop"), shown("shop.db")
+    ('PostgreSQL', 'shop.db')
+    """
+    return "PostgreSQL" if is_address(database) else database

@@ -1,13 +1,22 @@
-"""What a person wants to see of a stream, as plain values."""
+"""What a person wants to see of a stream, as plain values: its rounds now, and how its estimates have moved."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from spillover.history import History
+from spillover.history.replay import Checkpoints
+from spillover.reasons import reasons
+from spillover.recommendation.choose import learned
+from spillover.recommendation.decide import changes_seen
+from spillover.recommendation.question import Question
+from spillover.service.decisions import finite
 from spillover.service.events import DecisionIssued
 from spillover.service.ledger import Ledger
 
+POINTS = 40
 LATEST = 500  # rounds
 BANDS = 100  # decisions
 
@@ -46,7 +55,7 @@ def overview_of(ledger: Ledger) -> dict[str, Any]:
 def bands_of(events: Sequence[DecisionIssued], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """For each arm, the estimated total effect and its 95% interval at each decision, as it was then.
 
-    intervals: by round and arm, as far as they are kept.
+    intervals: by round and arm, of decisions that do not have them, as earlier versions of the package recorded them.
     """
     arms = list(events[-1].scores) if events else []
     return {
@@ -54,18 +63,13 @@ def bands_of(events: Sequence[DecisionIssued], intervals: Mapping[str, Mapping[s
             {
                 "round": event.round,
                 "total": event.scores[arm]["total"],
-                "interval": interval_of(event, arm, intervals.get(event.round, {})),
+                "interval": event.scores[arm].get("interval", intervals.get(event.round, {}).get(arm)),
                 "chosen": arm in event.chosen,
             }
             for event in events
         ]
         for arm in arms
     }
-
-
-def interval_of(event: DecisionIssued, arm: str, kept: Mapping[str, Any]) -> Any:
-    """The interval of an arm's total effect: kept with the reasons, at first with the decision itself."""
-    return kept[arm] if arm in kept else event.scores[arm].get("interval")
 
 
 def known_rounds(ledger: Ledger) -> list[str]:
@@ -167,3 +171,42 @@ def state_of(ledger: Ledger, labels: list[str] | None = None) -> dict[str, Any]:
 
 def number(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def course_of(history: History, question: Question, points: int = POINTS) -> dict[str, Any]:
+    """Estimates after some of the rounds, evenly spaced, the last one included.
+
+    rounds: after which; changes: noticed up to then; arms: for each, its total effects and their 95% intervals.
+    """
+    last = len(history.rounds)
+    stops = sorted({int(stop) for stop in np.linspace(1, last, points).round()}) if last else []
+    checkpoints = Checkpoints()
+    changes: list[int | None] = []
+    arms: dict[str, list[dict[str, Any]]] = {arm: [] for arm in history.arms}
+    for stop in stops:
+        found = learned(first_rounds(history, stop), question, checkpoints=checkpoints)
+        changes.append(changes_seen(found.learner))
+        parts = reasons(found.learner.explain(), arms=history.arms, budget=found.budget, paths=0, swaps=0)
+        for arm in parts.arms:
+            ends = None if arm.total_interval is None else [finite(end) for end in arm.total_interval]
+            arms[arm.arm].append({"total": finite(arm.total), "interval": ends, "known": arm.known})
+    return {"rounds": [history.rounds[stop - 1] for stop in stops], "changes": changes, "arms": arms}
+
+
+def first_rounds(history: History, stop: int) -> History:
+    """The first rounds of a history."""
+
+    def cut(values: Any) -> Any:
+        return None if values is None else values[:stop]
+
+    context = history.context
+    return replace(
+        history,
+        rounds=history.rounds[:stop],
+        x=cut(history.x),
+        z=cut(history.z),
+        y=cut(history.y),
+        arrived=cut(history.arrived),
+        context=cut(context),
+        next_context=context[stop] if context is not None and stop < len(context) else history.next_context,
+    )

@@ -12,10 +12,9 @@ import psycopg
 import psycopg.conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from spillover.service.entry import Draft, Entry, Head, head_after, sealed
 from spillover.service.errors import StorageError
-from spillover.service.log import AT_ONCE, EventLog, Moved
-from spillover.service.striped_lock import StripedLock
+from spillover.service.events import Draft, Entry, Head, head_after, sealed
+from spillover.service.log import AT_ONCE, EventLog, Moved, StripedLock
 
 VERSION = 1
 WAIT = 10.0  # seconds for a connection
@@ -36,6 +35,12 @@ CREATE TABLE IF NOT EXISTS spillover_entries (
     attachment BYTEA NOT NULL,
     PRIMARY KEY (stream, seq),
     UNIQUE (stream, key)
+);
+CREATE TABLE IF NOT EXISTS spillover_answers (
+    stream TEXT COLLATE "C" NOT NULL,
+    seq BIGINT NOT NULL,
+    answer BYTEA NOT NULL,
+    PRIMARY KEY (stream, seq)
 );
 """
 ACCEPTED = "an address such as postgresql://user@host/name (with %40 for @ in a password), or host=... dbname=..."
@@ -138,6 +143,17 @@ class PostgresLog(EventLog):
         with self.connection() as connection, failing():
             rows = connection.execute(asked, (after, limit)).fetchall()
         return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in rows]
+
+    def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
+        asked = "INSERT INTO spillover_answers VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+        with suppress(StorageError), self.connection() as connection, failing():
+            connection.execute(asked, (stream, seq, answer))
+
+    def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        asked = "SELECT answer FROM spillover_answers WHERE stream = %s AND seq = %s"
+        with self.connection() as connection, failing():
+            row = connection.execute(asked, (stream, seq)).fetchone()
+        return None if row is None else bytes(row[0])
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:

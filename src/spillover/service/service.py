@@ -5,45 +5,51 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spillover.service.ahead import Ahead
 from spillover.service.audit import Audit, audited
-from spillover.service.canonical import canonical_json, digest_of
-from spillover.service.course import POINTS, course_of
-from spillover.service.deciding import issued, made, same_request, unpacked, whole_answer
-from spillover.service.desk import OPEN, Desk, Receipt, given_key, utc_now
-from spillover.service.entry import Entry
+from spillover.service.decisions import (
+    ONE_THREAD,
+    can_prepare,
+    issued,
+    made,
+    packed,
+    same_request,
+    unpacked,
+    whole_answer,
+)
 from spillover.service.errors import Conflict, NotFound, naming, require
 from spillover.service.events import (
     DecisionIssued,
-    ExecutionCorrected,
-    OutcomeCorrected,
-    OutcomeExpired,
+    Entry,
     SettingsChanged,
     StreamCreated,
+    digest_of,
 )
-from spillover.service.export import Export, exported
-from spillover.service.histories import history_of
-from spillover.service.importing import import_events, read_file, settings_from
-from spillover.service.learning import bytes_of, can_prepare
-from spillover.service.ledger import Issued
+from spillover.service.import_export import Export, exported, import_events, read_file, settings_from
+from spillover.service.ledger import Issued, Ledger, round_key
 from spillover.service.log import AT_ONCE, EventLog
-from spillover.service.one_thread import one_thread
-from spillover.service.overview import BANDS, bands_of, overview_of, state_of
-from spillover.service.reporting import (
+from spillover.service.open_streams import OPEN, OpenStreams, Receipt, given_key, utc_now
+from spillover.service.outcomes import (
     Outcome,
     Report,
     as_request,
-    check_correction,
     checked_items,
-    executed_round,
+    correction,
+    expiration,
     statuses_of,
     take_items,
 )
-from spillover.service.round_key import round_key
-from spillover.service.rounds import check_reason, check_revision, coming_round, execution
+from spillover.service.overview import BANDS, POINTS, bands_of, course_of, overview_of, state_of
+from spillover.service.rounds import (
+    Said,
+    check_reason,
+    check_settings_read,
+    coming_round,
+    execution,
+    other_settings,
+    said_again,
+)
 from spillover.service.settings import Settings, checked, is_name, is_whole
-from spillover.service.table import Coming
-from spillover.service.versions import check_settings_read, other_settings, said_again
+from spillover.service.tables import Coming, history_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +87,7 @@ class Service:
 
     key: the idempotency key of a call. The same key with the same request gives the answer of the first call and
     records nothing; with another request it is a Conflict. author: who asks, as it is to be recorded.
-    ahead: whether a thread learns what is new before the next decision is asked for, and keeps reasons of decisions.
+    keep: how many streams are kept in memory. As long as a service is open, linear algebra uses one thread.
 
     >>> import tempfile
     >>> from spillover.service import SqliteLog
@@ -94,16 +100,17 @@ class Service:
     1 True
     """
 
-    def __init__(
-        self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN, ahead: bool = True
-    ) -> None:
+    def __init__(self, log: EventLog, *, clock: Callable[[], str] = utc_now, keep: int = OPEN) -> None:
         self.log = log
-        self.desk = Desk(log, clock, keep)
-        self.ahead = Ahead(self.desk, thread=ahead)
+        self.open_streams = OpenStreams(log, clock, keep)
+        ONE_THREAD.enter()
+        self.closed = False
 
     def close(self) -> None:
-        """Stop working ahead, and close the log."""
-        self.ahead.close()
+        """Close the log."""
+        if not self.closed:
+            self.closed = True
+            ONE_THREAD.leave()
         self.log.close()
 
     # --- streams -----------------------------------------------------------------------------------------------------
@@ -115,15 +122,15 @@ class Service:
         key = given_key(key)
         check_name(name)
         with naming():
-            found = checked(settings if isinstance(settings, Settings) else Settings.from_dict(dict(settings)))
+            found = checked(settings if isinstance(settings, Settings) else Settings.read(settings))
         event = StreamCreated(settings=found.to_dict())
-        with self.desk.writing(name, missing_ok=True) as ledger:
+        with self.open_streams.writing(name, missing_ok=True) as ledger:
             if ledger.exists:
                 first = self.log.read(name, 0, 1)[0]
-                if canonical_json(first.content["event"]) == canonical_json(event.to_dict()):
+                if Settings.stored(first.content["event"]["settings"]).digest == found.digest:
                     return Receipt(entry=first, again=True)
                 raise other_settings(name, first.content["event"]["settings"], event.settings)
-            return self.desk.record(ledger, event, key or "created", event.to_dict(), author)
+            return self.open_streams.record(ledger, [event], key or "created", event.to_dict(), author)
 
     def change_settings(
         self,
@@ -140,10 +147,10 @@ class Service:
         has changed them since, that is a Conflict; None: change them whatever they are now.
         """
         key = given_key(key)
-        with self.desk.writing(stream) as ledger:
+        with self.open_streams.writing(stream) as ledger:
             request = {"settings": dict(changes)} | ({} if read_at is None else {"read_at": read_at})
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Receipt(entry=before, again=True)
+            if (before := self.open_streams.earlier(stream, key, request)) is not None:
+                return before
             last = ledger.head.seq
             good = read_at is None or is_whole(read_at, 1, last)
             require(good, "read_at", read_at, f"the number of an entry, 1 to {last}")
@@ -155,7 +162,7 @@ class Service:
             if read_at is not None:
                 check_settings_read(entry, ledger.settings, changes, read_at)
             event = SettingsChanged(settings=found.to_dict())
-            return self.desk.record(ledger, event, key or f"settings:{ledger.head.seq + 1}", request, author)
+            return self.open_streams.record(ledger, [event], key or f"settings:{ledger.head.seq + 1}", request, author)
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[str]:
         """Names of streams, in order; after: the last name of the page before."""
@@ -176,12 +183,11 @@ class Service:
         """The decision of a round: made once; whoever asks again gets the same one."""
         key = given_key(key)
         label = round_key(round).label
-        self.ahead.step_aside()
-        with self.desk.learning(stream) as sheet:
-            ledger = sheet.ledger
+        with self.open_streams.holding(stream) as opened:
+            ledger = opened.ledger
             coming = coming_round(ledger, label, unavailable, context or {})
             request = {"decide": label} | asked(coming)
-            self.desk.earlier(stream, key, request)
+            self.open_streams.earlier(stream, key, request)
             if label in ledger.issued:
                 before = ledger.issued[label]
                 if not same_request(before, coming):
@@ -192,11 +198,10 @@ class Service:
                     )
                 return self.decision_at(stream, before.seq)
             require(label not in ledger.executed, "round", round, "one that was not executed without a decision")
-            found = made(ledger, coming, sheet.learning)
-            self.desk.note_learned(stream, sheet)
+            found = made(ledger, coming, opened.learning)
+            self.open_streams.note_learned(stream, opened.learning)
             event = issued(ledger, coming, found)
-            entry = self.desk.record(ledger, event, key or f"decide:{label}", request, author).entry
-        self.ahead.keep_reasons_soon(stream, label, found.answer, bytes_of(found.history))
+            entry = self.open_streams.record(ledger, [event], key or f"decide:{label}", request, author).entry
         return Decision(entry=entry, again=False, explain=lambda: self.explain(stream, label))
 
     def execute(
@@ -219,7 +224,6 @@ class Service:
         amounts: by arm, instead of `chosen`, in a stream that has amounts (`doses`). revision: one more than the last
         corrects what was recorded (the first record is 1); reason: why. Context that is not given stays as it was.
         """
-        key = given_key(key)
         label = round_key(round).label
         request: dict[str, Any] = {
             "execute": label,
@@ -228,37 +232,22 @@ class Service:
             "context": None if context is None else dict(context),
         } | ({} if amounts is None else {"amounts": dict(amounts)})
         request |= {} if revision == 1 else {"revision": revision, "reason": reason}
-        with self.desk.writing(stream) as ledger:
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Receipt(entry=before, again=True)
-            check_revision(ledger, label, revision, reason)
-            event = execution(ledger, label, chosen, amounts, cancelled, context)
-            if revision > 1:
-                event = ExecutionCorrected(**vars(event), revision=revision, reason=reason)
-            done = ledger.executions.get(label, ())
-            if revision <= len(done):
-                hint = f"correct it with revision {len(done) + 1}"
-                entry = self.entry_at(stream, done[revision - 1])
-                return said_again(entry, event, request, f"round = {label!r}", hint)
-            own = key or (f"execute:{label}" if revision == 1 else f"execution {revision}:{label}")
-            receipt = self.desk.record(ledger, event, own, request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+        given = (chosen, amounts, cancelled, context, revision, reason)
+        return self.say(stream, lambda ledger: execution(ledger, label, *given), request, key, author)
 
     def report(self, stream: str, outcomes: Sequence[Outcome], *, key: str | None = None, author: str = "") -> Report:
         """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop others."""
         key = given_key(key)
         checked_items(outcomes)
         request = as_request(outcomes)
-        with self.desk.writing(stream) as ledger:
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Report(entry=before, statuses=statuses_of(before, len(outcomes)), again=True)
+        with self.open_streams.writing(stream) as ledger:
+            if (before := self.open_streams.earlier(stream, key, request)) is not None:
+                return Report(entry=before.entry, statuses=statuses_of(before.entry, len(outcomes)), again=True)
             statuses, event = take_items(ledger, outcomes)
             if event is None:
                 return Report(entry=None, statuses=statuses, again=False)
             own = key or f"report:{ledger.head.seq + 1}"
-            entry = self.desk.record(ledger, event, own, request, author).entry
-        self.ahead.learn_soon(stream)
+            entry = self.open_streams.record(ledger, [event], own, request, author).entry
         return Report(entry=entry, statuses=statuses, again=False)
 
     def correct(
@@ -274,55 +263,32 @@ class Service:
         author: str = "",
     ) -> Receipt:
         """Correct an outcome: `values` has z, y or both; None withdraws a value. revision: one more than the last."""
-        key = given_key(key)
         check_reason(reason)
         request = {"correct": str(round), "arm": arm, "revision": revision, "values": dict(values), "reason": reason}
-        with self.desk.writing(stream) as ledger:
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Receipt(entry=before, again=True)
-            label = executed_round(ledger, round)
-            done = ledger.corrections.get((label, arm, revision))
-            given = dict(values)
-            if done is None:
-                check_correction(ledger, label, arm, revision, values)
-                given = {name: None if value is None else float(value) for name, value in values.items()}
-            event = OutcomeCorrected(
-                round=label,
-                arm=arm,
-                revision=revision,
-                values=given,
-                learned=not ledger.is_late(label),
-                reason=reason,
-            )
-            if done is not None:
-                hint = "read the value again, and correct that"
-                return said_again(self.entry_at(stream, done), event, request, f"revision = {revision}", hint)
-            own = key or f"correct:{label}:{arm or ''}:{revision}"
-            receipt = self.desk.record(ledger, event, own, request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+        given = (round, arm, values, revision, reason)
+        return self.say(stream, lambda ledger: correction(ledger, *given), request, key, author)
 
     def expire(
         self, stream: str, round: str | int, *, reason: str = "", key: str | None = None, author: str = ""
     ) -> Receipt:
         """Say that nothing more of a round will arrive. Later outcomes are recorded, but not learned."""
-        key = given_key(key)
         check_reason(reason)
         label = round_key(round).label
         request = {"expire": label, "reason": reason}
-        with self.desk.writing(stream) as ledger:
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Receipt(entry=before, again=True)
-            executed_round(ledger, label)
-            event = OutcomeExpired(round=label, reason=reason)
-            if label in ledger.expired:
-                hint = "nothing more is expected of it already"
-                return said_again(
-                    self.entry_at(stream, ledger.expired[label]), event, request, f"round = {label!r}", hint
-                )
-            receipt = self.desk.record(ledger, event, key or f"expire:{label}", request, author)
-        self.ahead.learn_soon(stream)
-        return receipt
+        return self.say(stream, lambda ledger: expiration(ledger, label, reason), request, key, author)
+
+    def say(
+        self, stream: str, what: Callable[[Ledger], Said], request: Mapping[str, Any], key: str | None, author: str
+    ) -> Receipt:
+        """Record what somebody says. Said alike before it is not recorded again, said otherwise both are shown."""
+        key = given_key(key)
+        with self.open_streams.writing(stream) as ledger:
+            if (before := self.open_streams.earlier(stream, key, request)) is not None:
+                return before
+            said = what(ledger)
+            if said.before is not None:
+                return said_again(self.entry_at(stream, said.before), said, request)
+            return self.open_streams.record(ledger, [said.event], key or said.key, request, author)
 
     def entry_at(self, stream: str, seq: int) -> Entry:
         return self.log.read(stream, seq - 1, 1)[0]
@@ -332,7 +298,7 @@ class Service:
     def decision(self, stream: str, round: str | int) -> Decision:
         """The decision of a round as it was issued."""
         label = round_key(round).label
-        with self.desk.writing(stream) as ledger:
+        with self.open_streams.writing(stream) as ledger:
             if label not in ledger.issued:
                 raise NotFound(f"round = {label!r}: must be a round of {stream!r} that was decided")
             seq = ledger.issued[label].seq
@@ -344,34 +310,33 @@ class Service:
 
     def decisions(self, stream: str, after: int = 0, limit: int = 100) -> list[Decision]:
         """Decisions in the order in which they were issued; after: the number of the last entry of the page before."""
-        with self.desk.writing(stream) as ledger:
+        with self.open_streams.writing(stream) as ledger:
             places = sorted(known.seq for known in ledger.issued.values() if known.seq > after)[:limit]
         return [self.decision_at(stream, seq) for seq in places]
 
     def explain(self, stream: str, round: str | int) -> dict[str, Any]:
         """The answer to a round with all reasons: what `spillover next --json` printed then.
 
-        It is kept a moment after the decision, or when it is first asked for. Where it was not kept, as the server
-        stopped or had too much to do, it is computed again from what was known before the decision, and kept then.
+        They are computed when they are first asked for, from what was known before the decision, and kept.
         """
-        event = self.decision(stream, round).event
-        self.ahead.keep_reasons_now(stream, event.round)
-        with self.desk.writing(stream) as ledger:
-            kept = ledger.reasons_at.get(event.round)
-        if kept is not None:
-            return unpacked(self.entry_at(stream, kept).attachment)
-        coming = Coming(event.round, event.context, event.unavailable)
-        found = self.answer_to(stream, coming, event.made_from["seq"])
-        self.ahead.keep_reasons_soon(stream, event.round, lambda: found)
-        return found
+        event, seq = (found := self.decision(stream, round)).event, found.entry.seq
+        if (kept := self.log.kept_answer(stream, seq)) is not None:
+            return unpacked(kept)
+        with self.open_streams.writing(stream) as ledger:
+            before = ledger.reasons_at.get(event.round)
+        if before is not None:  # an entry of an earlier version of the package
+            return unpacked(self.entry_at(stream, before).attachment)
+        whole = self.answer_to(stream, Coming(event.round, event.context, event.unavailable), event.made_from["seq"])
+        self.log.keep_answer(stream, seq, packed(whole))
+        return whole
 
     def answer_to(self, stream: str, coming: Coming, at: int | None) -> dict[str, Any]:
         """The whole answer to a round, as of an entry or now: from what was learned last, if nothing changed since."""
-        with self.desk.learning(stream) as sheet:
-            current = can_prepare(sheet.ledger) and (at is None or sheet.ledger.version <= at)
-            found = made(sheet.ledger, coming, sheet.learning) if current else None
-            self.desk.note_learned(stream, sheet)
-        return whole_answer(self.desk.ledger_at(stream, at), coming) if found is None else found.answer()
+        with self.open_streams.holding(stream) as opened:
+            current = can_prepare(opened.ledger) and (at is None or opened.ledger.version <= at)
+            found = made(opened.ledger, coming, opened.learning) if current else None
+            self.open_streams.note_learned(stream, opened.learning)
+        return whole_answer(self.open_streams.ledger_at(stream, at), coming) if found is None else found.answer()
 
     def events(self, stream: str, after: int = 0, limit: int = AT_ONCE) -> list[Entry]:
         """Entries of a stream in order, those with numbers above `after`."""
@@ -380,27 +345,25 @@ class Service:
 
     def overview(self, stream: str) -> dict[str, Any]:
         """What a page shows of a stream; see `overview.overview_of`."""
-        ledger = self.desk.ledger_at(stream, None)
-        found, latest = overview_of(ledger), sorted(known.seq for known in ledger.issued.values())[-BANDS:]
-        reasons_at = ledger.reasons_at
+        ledger = self.open_streams.ledger_at(stream, None)
+        latest = sorted(known.seq for known in ledger.issued.values())[-BANDS:]
         events = [self.decision_at(stream, seq).event for seq in latest]
-        kept = [reasons_at[event.round] for event in events if event.round in reasons_at]
-        reasons = [self.entry_at(stream, seq).content["event"] for seq in kept]
-        intervals = {content["round"]: content.get("intervals", {}) for content in reasons}
-        return found | {"bands": bands_of(events, intervals)}
+        apart = {event.round: ledger.reasons_at[event.round] for event in events if event.round in ledger.reasons_at}
+        intervals = {label: self.entry_at(stream, seq).content["event"]["intervals"] for label, seq in apart.items()}
+        return overview_of(ledger) | {"bands": bands_of(events, intervals)}
 
     def state(self, stream: str, at: int | None = None, round: str | int | None = None) -> dict[str, Any]:
         """What is known of a stream's rounds (or of one), as of an entry or now, as plain values."""
         label = None if round is None else round_key(round).label
-        ledger = self.desk.ledger_at(stream, at)
+        ledger = self.open_streams.ledger_at(stream, at)
         if label is not None and label not in ledger.rows:
             raise NotFound(f"round = {label!r}: must be a round of {stream!r}")
         return state_of(ledger, None if label is None else [label])
 
     def course(self, stream: str, points: int = POINTS) -> dict[str, Any]:
-        """How the estimates have moved, by what is known today; see `course.course_of`."""
-        ledger = self.desk.ledger_at(stream, None)
-        with naming(), one_thread():
+        """How the estimates have moved, by what is known today; see `overview.course_of`."""
+        ledger = self.open_streams.ledger_at(stream, None)
+        with naming():
             return course_of(history_of(ledger), ledger.settings.question, points)
 
     def outlook(self, stream: str, at: int | None = None) -> dict[str, Any]:
@@ -419,7 +382,7 @@ class Service:
         if round is not None:
             event = self.decision(stream, round).event
             coming, at = Coming(event.round, event.context, event.unavailable), event.made_from["seq"]
-        return exported(self.desk.ledger_at(stream, at), form, coming)
+        return exported(self.open_streams.ledger_at(stream, at), form, coming)
 
     def audit(self, stream: str, *, decisions: bool = True) -> Audit:
         """Check the log of a stream, and make its decisions again."""
@@ -448,17 +411,17 @@ class Service:
         ranges = {name: settings.get(name) for name in ("reward_range", "overall_range")}
         history = read_file(path, **ranges, **reading)
         with naming():
-            found = checked(Settings.from_dict(settings_from(history, context) | dict(settings)))
+            found = checked(Settings.read(settings_from(history, context) | dict(settings)))
         events = [StreamCreated(settings=found.to_dict()), *import_events(history, context, source or Path(path).name)]
         request = {"import": [event.to_dict() for event in events]}
-        with self.desk.writing(stream, missing_ok=True) as ledger:
-            if (before := self.desk.earlier(stream, key, request)) is not None:
-                return Receipt(entry=before, again=True)
+        with self.open_streams.writing(stream, missing_ok=True) as ledger:
+            if (before := self.open_streams.earlier(stream, key, request)) is not None:
+                return before
             if ledger.exists and self.entry_at(stream, 1).request == digest_of(request):
                 return Receipt(entry=self.entry_at(stream, len(events)), again=True)
             if ledger.exists:
                 raise Conflict(f"name = {stream!r}: must be a new one: there is a stream of this name")
-            return self.desk.record_all(ledger, events, key or "import", request, author)
+            return self.open_streams.record(ledger, events, key or "import", request, author)
 
     def require_stream(self, stream: str) -> None:
         if not self.log.head(stream).seq:

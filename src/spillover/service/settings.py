@@ -2,34 +2,64 @@
 
 import json
 import math
-from dataclasses import dataclass, fields, replace
+from collections import Counter
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spillover.constraints import Constraint, parse
 from spillover.constraints.search import check_feasible
 from spillover.history.context import BUILT_IN
-from spillover.history.record import natural_order
+from spillover.history.record import MOST_ARMS, natural_order
 from spillover.kernels import LARGEST_OUTCOME
-from spillover.live import Learner
+from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, SwitchingSEM
 from spillover.recommendation.question import Question, search_effort
-from spillover.service.canonical import digest_of
-from spillover.service.errors import naming, require
+from spillover.service.errors import invalid_of, naming, require
+from spillover.service.events import digest_of
 from spillover.types import Problem
 
-OBSERVES = ("both", "own", "overall", "payoff")
 LONGEST_NAME = 200
 # What every tenant of a server can bear: a decision then takes up to about a second, and less than a gigabyte.
-MOST_ARMS = 1_000
+MOST_IN_STREAM = 1_000
 MOST_REGRESSED = 100  # where the outcome of each arm is regressed on all others: memory grows with the cube
 FIXED = ("arms", "observes", "context", "minimise", "doses")  # they say what the recorded rounds mean
 ADDED = {"doses": False}  # since the first version, with what they are without them: such streams keep their hashes
 RESERVED = ("round", "arm", "chosen", "dose", "z", "y", "payoff")  # columns of an export
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+# of lists, as JSON has them; what is in them is not converted
+Names = Annotated[tuple[Name, ...], Field(max_length=100, strict=False)]
+ArmNames = Annotated[tuple[Name, ...], Field(max_length=MOST_ARMS, strict=False)]
+Range = Annotated[tuple[float, ...], Field(min_length=2, max_length=2, strict=False)]
+# not module:Class, as from the command line: it would run code of whoever may create a stream
+PolicyName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9_-]+$")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
+class SomeSettings(BaseModel):
+    """Some settings of a stream, to change them: no conversions, no unknown fields, no NaN or infinity."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=True)
+
+    arms: ArmNames = ()
+    budget: int = Field(1, ge=1, le=MOST_ARMS)
+    observes: Literal["both", "own", "overall", "payoff"] = "both"
+    policy: PolicyName | None = None
+    set: Names = ()
+    reward_range: Range | None = None
+    overall_range: Range | None = None
+    context: Names = ()
+    minimise: bool = False
+    limits: Annotated[tuple[dict[Name, JsonValue], ...], Field(max_length=1_000, strict=False)] = ()
+    effort: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    greedy: bool = False
+    seed: int = Field(0, ge=0, lt=2**63)
+    max_age_rounds: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    doses: bool = False
+
+
+class Settings(SomeSettings):
     """How a stream decides.
 
     observes: what is reported of a round. "both": z of the executed arms and y of every arm; "own": z only;
@@ -44,38 +74,28 @@ class Settings:
     'both'
     """
 
-    arms: tuple[str, ...]
-    budget: int
-    observes: str = "both"
-    policy: str | None = None
-    set: tuple[str, ...] = ()
-    reward_range: tuple[float, float] | None = None
-    overall_range: tuple[float, float] | None = None
-    context: tuple[str, ...] = ()
-    minimise: bool = False
-    limits: tuple[dict[str, Any], ...] = ()
-    effort: int | None = None
-    greedy: bool = False
-    seed: int = 0
-    max_age_rounds: int | None = None
-    doses: bool = False
+    arms: Annotated[ArmNames, Field(min_length=1)]
+    budget: int = Field(ge=1, le=MOST_ARMS)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "Settings":
-        """The settings that `to_dict` wrote; unknown names are refused."""
-        known = [field.name for field in fields(cls)]
-        for name in content:
-            require(name in known, name, content[name], f"left out: settings are {', '.join(known)}")
-        for name in ("arms", "budget"):
-            require(name in content, name, None, "given")
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
-        }
-        return cls(**given)
+    def read(cls, content: Mapping[str, Any]) -> "Settings":
+        """Settings from plain values, such as those of `to_dict`; Invalid if they are not settings."""
+        try:
+            return cls(**content)
+        except ValidationError as error:
+            raise invalid_of(error.errors()[0]) from None
+
+    @classmethod
+    def stored(cls, content: Mapping[str, Any]) -> "Settings":
+        """The settings that were stored: checked then, and not again by the rules of today."""
+        plain = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+        return cls.model_construct(None, **plain)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; limits are copied."""
-        content: dict[str, Any] = json.loads(json.dumps({f.name: vars(self)[f.name] for f in fields(self)}))
+        content: dict[str, Any] = json.loads(
+            json.dumps({name: getattr(self, name) for name in type(self).model_fields})
+        )
         return {name: value for name, value in content.items() if name not in ADDED or value != ADDED[name]}
 
     @cached_property
@@ -89,8 +109,8 @@ class Settings:
             budget=self.budget,
             policy=self.policy,
             settings=self.set,
-            reward_range=self.reward_range,
-            overall_range=self.overall_range,
+            reward_range=cast(tuple[float, float] | None, self.reward_range),
+            overall_range=cast(tuple[float, float] | None, self.overall_range),
             constraints=self.constraints,
             effort=self.effort,
             seed=self.seed,
@@ -106,58 +126,55 @@ class Settings:
         """The context values that are given with each decision."""
         return tuple(name for name in self.context if name not in BUILT_IN)
 
-    @property
+    @cached_property
     def sees_own(self) -> bool:
         """Whether z is reported."""
         return self.observes in ("both", "own")
 
-    @property
+    @cached_property
     def sees_overall(self) -> bool:
         """Whether y of each arm is reported."""
         return self.observes in ("both", "overall")
 
     @property
-    def own_range(self) -> tuple[float, float]:
-        """The range of z: from 0 to 1 unless declared; any if there is context, as then it is taken from the data."""
-        if self.reward_range is not None:
-            return self.reward_range
-        return (-LARGEST_OUTCOME, LARGEST_OUTCOME) if self.context else (0.0, 1.0)
+    def plain(self) -> bool:
+        """Whether an export has the plain form: round, arm, chosen, z and y."""
+        return self.sees_own and not self.context and not self.doses
 
-    @property
-    def outcome_range(self) -> tuple[float, float]:
-        return self.overall_range or (-LARGEST_OUTCOME, LARGEST_OUTCOME)
+    @cached_property
+    def bounds(self) -> dict[str, tuple[float, float] | None]:
+        """Between which numbers z and y must be; None if they are not reported.
 
-    def changed(self, changes: dict[str, Any]) -> "Settings":
+        z: from 0 to 1 unless declared; anything if there is context, as then its range is taken from the data.
+        """
+        anything = (-LARGEST_OUTCOME, LARGEST_OUTCOME)
+        own: Any = self.reward_range or (anything if self.context else (0.0, 1.0))
+        overall: Any = self.overall_range or anything
+        reported = self.sees_overall or self.observes == "payoff"
+        return {"z": own if self.sees_own else None, "y": overall if reported else None}
+
+    def changed(self, changes: Mapping[str, Any]) -> "Settings":
         """Other settings for the same rounds, checked."""
         for name in changes:
             require(name not in FIXED, name, changes[name], "left as it is: the recorded rounds depend on it")
-        return checked(Settings.from_dict(self.to_dict() | changes))
+        return checked(Settings.read(self.to_dict() | dict(changes)))
 
 
 def checked(settings: Settings) -> Settings:
     """Settings that can be used, with the arms in natural order; Invalid if they cannot."""
     arms = settings.arms
-    names = f"names of 1 to {LONGEST_NAME} characters, on one line"
-    good = type(arms) is tuple and bool(arms) and all(is_name(arm) for arm in arms)
-    require(good, "arms", arms, f"1 to {MOST_ARMS:,} {names}")
-    require(len(arms) <= MOST_ARMS, "arms", len(arms), f"at most {MOST_ARMS:,} names")
-    folded = [arm.casefold() for arm in arms]
-    twice = (
-        next((arm for arm in arms if folded.count(arm.casefold()) > 1), None) if len(set(folded)) < len(arms) else None
-    )
-    require(twice is None, "arms", twice, "different from each other, also in lower case")
-    require(settings.observes in OBSERVES, "observes", settings.observes, f"one of {', '.join(OBSERVES)}")
-    check_context(settings)
-    for name in ("minimise", "greedy", "doses"):
-        require(isinstance(vars(settings)[name], bool), name, vars(settings)[name], "true or false")
-    for name in ("reward_range", "overall_range"):
-        check_range(name, vars(settings)[name])
-    require(is_whole(settings.seed, 0, 2**63 - 1), "seed", settings.seed, "a whole number from 0 on")
-    age = settings.max_age_rounds
-    require(age is None or is_whole(age, 1, 2**31), "max_age_rounds", age, "a whole number from 1 on, or null")
-    check_policy(settings)
-    require(is_whole(settings.budget, 1, len(arms)), "budget", settings.budget, f"a whole number from 1 to {len(arms)}")
-    ordered = replace(settings, arms=tuple(arms[k] for k in natural_order(list(arms))))
+    require(all(map(is_name, arms)), "arms", arms, f"names of 1 to {LONGEST_NAME} characters, on one line")
+    require(len(arms) <= MOST_IN_STREAM, "arms", len(arms), f"at most {MOST_IN_STREAM:,} names")
+    require_different("arms", arms, "different from each other, also in lower case")
+    context = settings.context
+    require(all(map(is_name, context)), "context", context, "a list of names")
+    require_different("context", context, "names that differ")
+    used = next((name for name in context if name.casefold() in RESERVED), None)
+    require(used is None, "context", used, f"none of {', '.join(RESERVED)}, which an export has")
+    given = settings.set
+    require(not any(":" in text for text in given), "set", given, "a list of texts NAME=VALUE without colons")
+    require(settings.budget <= len(arms), "budget", settings.budget, f"a whole number from 1 to {len(arms)}")
+    ordered = Settings.stored(settings.to_dict() | {"arms": [arms[k] for k in natural_order(list(arms))]})
     with naming():
         search_effort(settings.effort, constrained=bool(settings.limits))
         ordered.question.check()
@@ -166,6 +183,13 @@ def checked(settings: Settings) -> Settings:
         check_doses(ordered)
         check_decidable(ordered)
     return ordered
+
+
+def require_different(field: str, names: tuple[str, ...], accepted: str) -> None:
+    """Refuse names that are alike in lower case."""
+    counts = Counter(name.casefold() for name in names)
+    twice = next((name for name in names if counts[name.casefold()] > 1), None)
+    require(twice is None, field, twice, accepted)
 
 
 def regresses(settings: Settings) -> bool:
@@ -198,30 +222,6 @@ def check_doses(settings: Settings) -> None:
     learns = named.accepts_doses if named is not None else bool(settings.context) or not settings.sees_own
     accepted = "false: only without z, with context, or with a policy that learns from amounts"
     require(learns or not settings.doses, "doses", settings.doses, accepted)
-
-
-def check_policy(settings: Settings) -> None:
-    """A policy by name. module:Class would run code of whoever may create a stream."""
-    name, given = settings.policy, settings.set
-    good = name is None or (type(name) is str and ":" not in name)
-    require(good, "policy", name, "the name of a policy that is installed, not module:Class")
-    good = type(given) is tuple and all(type(text) is str and ":" not in text for text in given)
-    require(good, "set", given, "a list of texts NAME=VALUE without colons")
-
-
-def check_context(settings: Settings) -> None:
-    names = settings.context
-    good = type(names) is tuple and all(is_name(name) for name in names)
-    require(good, "context", names, "a list of names")
-    require(len({name.casefold() for name in names}) == len(names), "context", names, "names that differ")
-    used = next((name for name in names if name.casefold() in RESERVED), None)
-    require(used is None, "context", used, f"none of {', '.join(RESERVED)}, which an export has")
-
-
-def check_range(name: str, given: Any) -> None:
-    if given is not None:
-        good = isinstance(given, tuple) and len(given) == 2 and all(is_number(end) for end in given)
-        require(good, name, given, "two numbers, the lower one first")
 
 
 def is_name(text: Any) -> bool:

@@ -2,7 +2,10 @@
 
 import os
 import sqlite3
+import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from queue import Empty, LifoQueue
@@ -11,16 +14,15 @@ from shutil import disk_usage
 from filelock import FileLock, Timeout
 
 from spillover.files import PRIVATE
-from spillover.service.entry import Draft, Entry, Head, head_after, sealed
 from spillover.service.errors import StorageError
-from spillover.service.group_commit import GroupCommit
-from spillover.service.log import AT_ONCE, EventLog, Moved
-from spillover.service.striped_lock import StripedLock
+from spillover.service.events import Draft, Entry, Head, head_after, sealed
+from spillover.service.log import AT_ONCE, EventLog, Moved, StripedLock
 
 VERSION = 1
 APPLICATION = 0x5350494C  # marks the file as ours
 WAIT = 10.0  # seconds, if another program holds the file
 LEAST_SPACE = 1 << 20  # bytes on the disk, for the log to count as ready
+MOST_TOGETHER = 256  # calls whose entries are committed together
 SCHEMA = f"""
 BEGIN IMMEDIATE;
 CREATE TABLE streams (
@@ -42,6 +44,15 @@ PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 COMMIT;
 """
+ANSWERS = """
+CREATE TABLE IF NOT EXISTS answers (
+    stream TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    answer BLOB NOT NULL,
+    PRIMARY KEY (stream, seq)
+) STRICT;
+"""
+Job = tuple[Head, Sequence[Draft], "Future[list[Entry]]"]
 
 
 class SqliteLog(EventLog):
@@ -64,6 +75,9 @@ class SqliteLog(EventLog):
         self.locks = StripedLock()
         self.readers: LifoQueue[sqlite3.Connection] = LifoQueue()
         self.file_lock = FileLock(f"{self.path}.lock", mode=PRIVATE)
+        self.waiting: deque[Job] = deque()
+        self.writing = threading.Lock()
+        self.sole_writer = not readonly
         self.closed = False
         if readonly:
             self.check_readable()
@@ -76,7 +90,6 @@ class SqliteLog(EventLog):
         except BaseException:
             self.file_lock.release()
             raise
-        self.group = GroupCommit(self.commit_together)
 
     def check_readable(self) -> None:
         """Refuse a file that is not there, or is not ours."""
@@ -95,30 +108,52 @@ class SqliteLog(EventLog):
         except OSError as error:
             raise StorageError(f"{self.path}: {error.strerror or error}") from error
 
-    def exclusive(self, stream: str) -> AbstractContextManager[None]:
+    def exclusive(self, stream: str) -> AbstractContextManager[object]:
         return self.locks.held(stream)
 
     def append(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
+        """Whoever comes while another one writes waits, and one of those who wait writes for all of them.
+
+        One sync to the disk takes as long as several hundred entries: see docs/benchmarks.md.
+        """
+        future: Future[list[Entry]] = Future()
+        self.waiting.append((head, drafts, future))
+        while not future.done():
+            with self.writing:
+                if not future.done():
+                    self.write_waiting()
+        return future.result()
+
+    def write_waiting(self) -> None:
+        group = [self.waiting.popleft() for _ in range(min(len(self.waiting), MOST_TOGETHER))]
+        try:
+            self.check_writable()
+            results = self.commit_together(group)
+        except BaseException as error:
+            results = [error for _ in group]
+        for (_, _, future), result in zip(group, results, strict=True):
+            if isinstance(result, BaseException):
+                future.set_exception(result)
+            else:
+                future.set_result(result)
+
+    def check_writable(self) -> None:
         if self.readonly or self.closed:
             state = "is closed" if self.closed else "was opened for reading only"
             raise StorageError(f"{self.path}: {state}: nothing can be recorded")
-        return self.group.submit((head, drafts))
 
-    def commit_together(self, jobs: Sequence[tuple[Head, Sequence[Draft]]]) -> list[list[Entry] | Exception]:
+    def commit_together(self, jobs: Sequence[Job]) -> Sequence[list[Entry] | BaseException]:
         """Append for several callers in one transaction; an error that concerns one of them does not concern others."""
-        try:
-            with failing(self.path):
-                self.writer.execute("BEGIN IMMEDIATE")
-                try:
-                    found = [self.write_or_refuse(*job) for job in jobs]
-                    self.writer.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        self.writer.execute("ROLLBACK")
-                    raise
-                return found
-        except StorageError as error:
-            return [error for _ in jobs]
+        with failing(self.path):
+            self.writer.execute("BEGIN IMMEDIATE")
+            try:
+                found = [self.write_or_refuse(head, drafts) for head, drafts, _ in jobs]
+                self.writer.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self.writer.execute("ROLLBACK")
+                raise
+            return found
 
     def write_or_refuse(self, head: Head, drafts: Sequence[Draft]) -> list[Entry] | Exception:
         if find_head(self.writer, head.stream) != head:
@@ -133,15 +168,16 @@ class SqliteLog(EventLog):
         return found
 
     def write(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
-        found = []
+        found, begins = [], head.seq == 0
         for draft in drafts:
             entry = sealed(head, draft)
             row = (entry.stream, entry.seq, entry.key, entry.text, entry.digest, entry.attachment)
             self.writer.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", row)
             head = head_after(entry)
             found.append(entry)
-        last = (head.stream, head.seq, head.digest)
-        self.writer.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?)", last)
+        known = "UPDATE streams SET seq = ?, digest = ? WHERE name = ?"
+        new = "INSERT INTO streams (seq, digest, name) VALUES (?, ?, ?)"
+        self.writer.execute(new if begins else known, (head.seq, head.digest, head.stream))
         return found
 
     def head(self, stream: str) -> Head:
@@ -172,6 +208,19 @@ class SqliteLog(EventLog):
             rows = reader.execute(asked, (after, limit)).fetchall()
         return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in rows]
 
+    def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
+        with suppress(StorageError), failing(self.path), self.writing:
+            self.check_writable()
+            self.writer.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (stream, seq, answer))
+
+    def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        asked = "SELECT answer FROM answers WHERE stream = ? AND seq = ?"
+        with self.reading() as reader:
+            if reader.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone() is None:
+                return None  # a file of an earlier version, opened for reading only
+            row = reader.execute(asked, (stream, seq)).fetchone()
+        return None if row is None else bytes(row[0])
+
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that can only read; it never waits for the writer."""
@@ -197,9 +246,10 @@ class SqliteLog(EventLog):
     def close(self) -> None:
         if self.closed:
             return
-        if not self.readonly:
-            self.group.close()
-        self.closed = True
+        with self.writing:
+            while self.waiting and not self.readonly:
+                self.write_waiting()
+            self.closed = True
         while not self.readers.empty():
             self.readers.get_nowait().close()
         if not self.readonly:
@@ -223,6 +273,7 @@ def prepared(path: Path, connection: sqlite3.Connection, synchronous: str) -> sq
         connection.execute(f"PRAGMA synchronous={synchronous}")
         if not tables:
             connection.executescript(SCHEMA)
+        connection.executescript(ANSWERS)
     except BaseException:
         connection.close()
         raise

@@ -256,11 +256,11 @@ def compare_across(
     >>> found["few edges", 20].reference
     'SEMUCB'
     """
-    validate.require(isinstance(environments, Mapping) and len(environments) > 0, "environments", environments, NAMED)
-    named = isinstance(delays, Mapping)
+    named: Any = environments  # whatever was given
+    validate.require(isinstance(named, Mapping) and len(named) > 0, "environments", environments, NAMED)
+    whole = isinstance(delays, Mapping) or all(isinstance(each, int | np.integer) for each in delays)
+    validate.require(len(delays) > 0 and whole, "delays", delays, "numbers of rounds, or delays by name")
     late = dict(delays) if isinstance(delays, Mapping) else {str(each): each for each in delays}
-    whole = named or all(isinstance(each, int | np.integer) for each in late.values())
-    validate.require(len(late) > 0 and whole, "delays", delays, "numbers of rounds, or delays by name")
     return Comparisons(
         found={
             (world, name): compare(policies, environment, delay, **given)

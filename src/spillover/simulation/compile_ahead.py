@@ -6,13 +6,16 @@ import numpy as np
 
 from spillover.core import CorePolicy
 from spillover.environments import SyntheticSEM
+from spillover.graph import CandidateGraph
 from spillover.policies import NDCSEM, POLICIES
+from spillover.policies.switching_many import SwitchingOfMany
 from spillover.rng import Purpose, Rng
 from spillover.simulation.protocol import problem_for
 from spillover.simulation.replications import simulate
 from spillover.types import Feedback
 
-OTHERS = (NDCSEM(pending=True), NDCSEM(graph="none"), NDCSEM(graph="adaptive"))  # compiled apart from the defaults
+MANY = SwitchingOfMany(graph=CandidateGraph()), NDCSEM(graph=CandidateGraph())  # as the defaults become
+OTHERS = (NDCSEM(graph="none"), NDCSEM(graph="adaptive"), *MANY)  # compiled apart from the defaults
 
 
 def compile_policies() -> None:

@@ -291,7 +291,7 @@ ENVIRONMENT_CHECKS = (
 
 
 def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
-    """Check the contract of `spillover.contracts.Delay`, for so many rounds and replications.
+    """Check the contract of `spillover.contracts.Delay`, for some rounds and replications.
 
     >>> import spillover as sp
     >>> check_delay(sp.UniformDelay(2, 5))  # silence: it keeps the contract

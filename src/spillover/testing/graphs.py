@@ -11,7 +11,7 @@ from spillover.graph import GraphLearner
 from spillover.graph.edges import impossible_edges
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
-from spillover.testing.invariance import CATCH_UP_AGREEMENT, GRAPH_AGREEMENT, disagreement
+from spillover.testing.invariance import GRAPH_AGREEMENT, disagreement
 from spillover.testing.policies import state_form
 from spillover.testing.trial import (
     Arrays,
@@ -60,7 +60,7 @@ def check_graph_learner(learner: GraphLearner, *, environment: Environment = USU
 
 
 def rounds_of(environment: Environment, seed: int, batch: Batch) -> Rounds:
-    """What the learners of a batch observe; a learner observes the same alone."""
+    """The observations of the learners of a batch; a learner alone observes the same."""
     rows = rows_of(batch)
     rng = Rng(seed, rows)
     world = environment.draw(rng.at(Purpose.WORLD), batch)
@@ -82,12 +82,12 @@ def learn(learner: Any, graph: Any, rounds: Rounds) -> Any:
 
 def learn_one(learner: Any, graph: Any, rounds: Rounds, k: int) -> Any:
     z, y, arrived, played_at = rounds.at(k)
-    graph = learner.judge(graph, z, y, arrived, learner.remember(graph))
-    return learner.solve(learner.absorb(graph, z, y, arrived, played_at))
+    memo = learner.remember(graph)
+    return learner.solve(learner.absorb_expected(graph, z, y, arrived, played_at, z, memo))
 
 
 def shown(graph: Any) -> Arrays:
-    """What a policy sees of a graph."""
+    """The part of a graph that a policy sees."""
     return {"adjacency": np.array(graph.adjacency), "weights": np.array(graph.weights)}
 
 
@@ -138,7 +138,7 @@ def check_learner_estimates(learner: Any, environment: Any, seed: int) -> None:
 def demand_estimates(learner: Any, graph: Any, problem: Problem, batch: Batch, where: str) -> None:
     n = problem.n_arms
     line, square = (*batch, n), (*batch, n, n)
-    gram = learner.gram(graph)
+    gram = learner.signals(graph).get("gram")
     expected = {"weights": (graph.weights, line), "gain": (learner.gain(graph), line)}
     expected |= {"adjacency": (graph.adjacency, square), "gram": (np.zeros(square) if gram is None else gram, square)}
     for name, (array, shape) in expected.items():
@@ -176,13 +176,13 @@ def check_learner_pure(learner: Any, environment: Any, seed: int) -> None:
     demand_equal(problem_arrays(rounds.problem), before, "init changed the problem", "copy the arrays of a problem")
     for k in range(len(rounds.z)):
         kept, given = snapshot(graph), rounds_arrays(rounds)
-        for reads in (learner.remember, learner.gain, learner.gram):
+        for reads in (learner.remember, learner.gain, learner.signals):
             reads(graph)
             broken = f"{reads.__name__} changed the graph in round {k + 1}"
             demand_equal(snapshot(graph), kept, broken, "compute on copies")
         twin = copy_state(graph)
         graph = learn_one(learner, graph, rounds, k)
-        broken = f"judge, absorb or solve changed an outcome in round {k + 1}"
+        broken = f"absorb or solve changed an outcome in round {k + 1}"
         demand_equal(rounds_arrays(rounds), given, broken, "copy what you rewrite: only the graph may be")
         again = snapshot(learn_one(learner, twin, rounds, k))
         remedy = "keep no memory but the graph, and draw no random numbers"
@@ -229,21 +229,6 @@ def check_learner_silence(learner: Any, environment: Any, seed: int) -> None:
         graph = learn_one(learner, graph, rounds, k)
 
 
-def check_learner_rounds(learner: Any, environment: Any, seed: int) -> None:
-    """absorb_rounds and judge_rounds teach what absorb and judge teach one round at a time."""
-    rounds = rounds_of(environment, seed, (LEARNERS,)).part((slice(None), 0))
-    problem, half = problem_of(rounds.problem, 0), len(rounds.z) // 2
-    known = []
-    for at_once in (True, False):
-        graph = learner.init(problem)
-        for part in (rounds.part(slice(0, half)), rounds.part(slice(half, None)), rounds.part(slice(0, 0))):
-            graph = learn_at_once(learner, graph, part) if at_once else learn_in_turn(learner, graph, part)
-            graph = learner.solve(graph)
-        known.append(snapshot(graph) | shown(graph))
-    remedy = "override absorb_rounds and judge_rounds together with absorb and judge, or leave the default"
-    agree(known[0], known[1], CATCH_UP_AGREEMENT, "rounds in one call taught something else than one by one", remedy)
-
-
 def check_learner_deferral(learner: Any, environment: Any, seed: int) -> None:
     """A learner that says deferrable estimates the same if it is solved for once, after many outcomes."""
     if not learner.deferrable or learner.judges:  # what is judged depends on the estimates on the way
@@ -256,22 +241,6 @@ def check_learner_deferral(learner: Any, environment: Any, seed: int) -> None:
     broken = "solving once after many outcomes estimates something else than solving after each"
     remedy = "let solve depend on the statistics only, or leave deferrable = False"
     agree(shown(learner.solve(once)), shown(after_each), DEFERRAL_AGREEMENT, broken, remedy)
-
-
-def learn_at_once(learner: Any, graph: Any, rounds: Rounds) -> Any:
-    _, z, y, arrived, played_at = rounds
-    graph = learner.judge_rounds(graph, z, y, arrived, learner.remember(graph))
-    return learner.absorb_rounds(graph, z, y, arrived, played_at)
-
-
-def learn_in_turn(learner: Any, graph: Any, rounds: Rounds) -> Any:
-    memo = learner.remember(graph)
-    for k in range(len(rounds.z)):
-        z, y, arrived, _ = rounds.at(k)
-        graph = learner.judge(graph, z, y, arrived, memo)
-    for k in range(len(rounds.z)):
-        graph = learner.absorb(graph, *rounds.at(k))
-    return graph
 
 
 def check_learner_order(learner: Any, environment: Any, seed: int) -> None:
@@ -287,30 +256,6 @@ def check_learner_order(learner: Any, environment: Any, seed: int) -> None:
         found = shown(learn(learner, learner.init(rounds.problem, batch), rounds.part(order)))
         broken = f"outcomes that came {name} gave another graph"
         agree(found, expected, GRAPH_AGREEMENT["weights"], broken, "use sums of outcomes, or say order_free = False")
-
-
-def check_learner_forget(learner: Any, environment: Any, seed: int) -> None:
-    """forget starts afresh for the learners of the mask, or for none where there is no memory; others are spared."""
-    batch, rows = (4,), np.array([True, False, True, False])
-    rounds = rounds_of(environment, seed, batch)
-    half = len(rounds.z) // 2
-    graph = learn(learner, learner.init(rounds.problem, batch), rounds.part(slice(0, half)))
-    before = snapshot(graph)
-    graph = learner.forget(graph, rows)
-    after = snapshot(graph)
-    for name, leaf in after.items():
-        spared = {name: leaf[~rows]}
-        demand_equal(
-            spared, {name: before[name][~rows]}, "forget changed a learner outside of the mask", "use the mask"
-        )
-    if all(np.array_equal(after[name], before[name], equal_nan=True) for name in after):
-        return
-    later = rounds.part(slice(half, None))
-    found = shown(learn(learner, graph, later))
-    fresh = shown(learn(learner, learner.init(rounds.problem, batch), later))
-    ours, theirs = ({name: array[rows] for name, array in one.items()} for one in (found, fresh))
-    broken = "a learner that forgot learns another graph than a new one"
-    agree(ours, theirs, GRAPH_AGREEMENT["weights"], broken, "set everything that was learned back to its start")
 
 
 def check_learner_grid(learner: Any, environment: Any, seed: int) -> None:
@@ -353,10 +298,8 @@ GRAPH_CHECKS = (
     check_learner_pure,
     check_learner_rows,
     check_learner_silence,
-    check_learner_rounds,
     check_learner_deferral,
     check_learner_order,
-    check_learner_forget,
     check_learner_grid,
     check_learner_edges,
 )

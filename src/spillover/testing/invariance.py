@@ -104,7 +104,7 @@ def learn(player: Policy, world: World, rng: Rng, log: list[Feedback], arrivals:
 
 
 def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> dict[str, tuple[NDArray[Any], float]]:
-    """What a policy has learned, each array with its tolerance: its explanation, or its state if it has none."""
+    """A policy's explanation, or its state if it has none; each array with its tolerance."""
     if not player.explains:
         return {name: (leaf, LEAF_AGREEMENT) for name, leaf in snapshot(state).items()}
     y = np.stack([feedback.y for feedback in log], axis=-1)  # (*batch, n, rounds)
@@ -272,7 +272,7 @@ def one_by_one(policy: Any, trial: Trial, delay: Delay, batch: Batch) -> Arrays:
 
 
 def check_course(environment: Any, seed: int, draws: int) -> None:
-    """What a world says in advance of many rounds is what `play` then brings; measures of many rounds are the same."""
+    """Check that a world's rounds drawn in advance are those that `play` brings, and are measured the same."""
     rng = Rng(seed, rows_of((3,)))
     world = environment.draw(rng.at(Purpose.WORLD), (3,))
     if not isinstance(world, ForeseeableWorld):

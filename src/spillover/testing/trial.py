@@ -148,7 +148,7 @@ class Feasible(Wrapper):
         return self.without_nan(super().init(problem, rng, batch), "init")
 
     def select(self, state: State, rng: Rng) -> Choice:
-        choice = super().select(state, rng)
+        choice: Choice = super().select(state, rng)
         x: Any = choice.x
         where = f"select chose in round {self.played_rounds + 1}"
         mask = isinstance(x, np.ndarray) and x.dtype == np.bool_
@@ -199,7 +199,7 @@ class Pure(Wrapper):
 
     def select(self, state: State, rng: Rng) -> Choice:
         before, twin = snapshot(state), rng.restarted()
-        choice = super().select(state, rng)
+        choice: Choice = super().select(state, rng)
         where = f"in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"select changed the state {where}", "compute on copies in select")
         again = self.policy.select(state, twin)
@@ -307,7 +307,7 @@ class Explained(Wrapper):
         found = self.policy.explain_choice(state, rng.restarted())
         where = f"explain in round {self.played_rounds + 1}"
         demand_equal(snapshot(state), before, f"{where} changed the state", "explain from copies")
-        choice = super().select(state, rng)
+        choice: Choice = super().select(state, rng)
         remedy = "draw from the given rng only in select and explain_choice"
         demand_equal({"x": np.asarray(found.chosen)}, {"x": choice.x}, f"{where} shows another choice", remedy)
         for name in SHOWN:
@@ -330,7 +330,7 @@ class Explained(Wrapper):
 
     def demand_ranking(self, found: Explanation, where: str) -> None:
         """The chosen arms have the highest scores, unless a plan, a random draw or constraints decide."""
-        if self.randomised or self.constraints:
+        if self.randomised or self.setting.constraints:
             return
         worst = np.min(found.score, axis=-1, where=found.chosen, initial=np.inf)
         best = np.max(found.score, axis=-1, where=~found.chosen, initial=-np.inf)

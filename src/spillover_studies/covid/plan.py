@@ -15,9 +15,8 @@ from spillover.graph import (
     PaperTunedGraph,
     SelfTunedGraph,
 )
-from spillover.policies.delayed_oracle import DelayedOracle
 from spillover.policies.ndcsem import NDCSEM
-from spillover.policies.reference import Uniform
+from spillover.policies.reference import DelayedOracle, Uniform
 from spillover.policies.semucb import SEMUCB
 from spillover.types import IntArray
 

@@ -31,7 +31,6 @@ def fill(service: Service) -> None:
     service.decide("shop", "2026-01-05")
     service.execute("shop", "2026-01-05", cancelled=True)
     service.change_settings("shop", {"budget": 1})
-    service.ahead.idle()
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from spillover.client import Client
 from spillover.service import Service, SqliteLog
-from spillover.service.entry import Entry
+from spillover.service.events import Entry
 from tests.service.http.processes import ServerProcess
 from tests.waiting import HANG, wait_until
 
@@ -67,7 +67,7 @@ def after_kills(folder: Path, kills: int, seed: int) -> dict[str, object]:
             writer.join(HANG)
             if writer.error is not None:
                 raise writer.error
-    service = Service(SqliteLog(folder / "killed.db"), ahead=False)
+    service = Service(SqliteLog(folder / "killed.db"))
     entries = {writer.name: every_entry(service, writer.name) for writer in writers}
     problems = [text for writer in writers for text in service.audit(writer.name).problems]
     service.close()

@@ -23,7 +23,7 @@ def running(
     settings: ServerSettings | None = None,
     *,
     port: int = 0,
-    until: Callable[[FastAPI], bool] = lambda app: app.state.door.ready.is_set(),
+    until: Callable[[FastAPI], bool] = lambda app: app.state.server.ready.is_set(),
     **options: Any,
 ) -> Iterator[str]:
     """The base URL of a server in a thread. where: a service, or a folder for a database. until: when to begin."""

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from spillover.http import ServerSettings
-from spillover.http.tokens import TokenFile, create_token, read_tokens, revoke_token
+from spillover.http.access import TokenFile, create_token, read_tokens, revoke_token
 from spillover.service import Service, SqliteLog
 from tests.service.http.conftest import ARMS, begin, executed, problem
 from tests.service.http.servers import connected
@@ -217,7 +217,7 @@ def test_files_are_for_their_owner_alone(tmp_path) -> None:
     before = os.umask(0)
     try:
         log = SqliteLog(tmp_path / "shop.db")
-        Service(log, ahead=False).create_stream("shop", cast(Any, NEW["settings"]))
+        Service(log).create_stream("shop", cast(Any, NEW["settings"]))
         create_token(tmp_path / "tokens", "ann", "admin", None)
         (tmp_path / "tokens").chmod(0o644)
         create_token(tmp_path / "tokens", "bob", "read", None)

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from spillover.http.strict_json import BadJson, without_repeats
+from spillover.http.routing import BadJson, without_repeats
 from tests.service.http.conftest import ARMS, begin, executed, problem
 
 JSON = {"Content-Type": "application/json"}

@@ -8,7 +8,7 @@ import pytest
 
 from spillover.client import Client, Refused, Unreachable
 from spillover.http import ServerSettings
-from spillover.http.tokens import create_token
+from spillover.http.access import create_token
 from tests.service.http.conftest import ARMS
 from tests.service.http.servers import PATIENCE, running
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from spillover.service import Service, SqliteLog
-from spillover.service.entry import Head
+from spillover.service.events import Head
 from tests.service.http.conftest import begin, executed
 from tests.service.http.servers import connected
 from tests.waiting import HANG, wait_until

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import threading
 
-from spillover.http import door
+from spillover.http import state
 from spillover.service import Service
 from tests.service.http.conftest import begin, problem
 from tests.service.http.servers import connected
@@ -15,7 +15,7 @@ LOADED_LATER = """
 import threading
 import numpy as np
 from spillover import kernels
-from spillover.service.warming import warm_up
+from spillover.service.decisions import warm_up
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story
 from spillover.service import Service
@@ -27,7 +27,7 @@ warm_up(threading.Event())
 before = loaded()
 assert before
 for seed in range(4):
-    service = Service(MemoryLog(), ahead=False)
+    service = Service(MemoryLog())
     story = Story(service, "shop", seed)
     story.live(8)
     service.explain("shop", story.decided[-1])
@@ -51,7 +51,7 @@ def test_a_server_is_not_ready_while_it_compiles(monkeypatch) -> None:
         say("compiling")
         assert compiled.wait(HANG)
 
-    monkeypatch.setattr(door, "warm_up", compiling)
+    monkeypatch.setattr(state, "warm_up", compiling)
     with connected(Service(MemoryLog()), say=said.append, until=lambda app: True) as http:
         found = problem(http.get("/v1/ready"), 503, "the server is getting ready", "compiles")
         assert found["status"] == 503
@@ -66,7 +66,7 @@ def test_a_server_is_not_ready_while_it_compiles(monkeypatch) -> None:
 def test_a_server_that_is_stopped_while_it_compiles_stops(monkeypatch) -> None:
     """And is never said to be ready."""
     said: list[str] = []
-    monkeypatch.setattr(door, "warm_up", lambda stopped, say: stopped.wait(HANG))
+    monkeypatch.setattr(state, "warm_up", lambda stopped, say: stopped.wait(HANG))
     with connected(Service(MemoryLog()), say=said.append, until=lambda app: True) as http:
         problem(http.get("/v1/ready"), 503)
     assert said == []
@@ -76,7 +76,7 @@ def test_a_server_that_cannot_compile_ahead_says_so_and_answers(monkeypatch, cap
     def failing(stopped: threading.Event, say) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(door, "warm_up", failing)
+    monkeypatch.setattr(state, "warm_up", failing)
     with connected(Service(MemoryLog())) as http:
         assert http.get("/v1/ready").is_success
     assert "warming up failed: the first decisions may take long" in caplog.text
