@@ -5,8 +5,8 @@
 
 plain: the same requests to the service and to a plain endpoint that stores them and decides nothing, in turns.
 outcomes: reports of 1,000 outcomes, and of one, by four clients at a time. Bare: the same events folded in memory.
-decide: a decision after each new round, with its outcomes reported before: at once, and a second later. Bare: a
-`Learner` in memory that chooses, plays and learns the same.
+decide: a decision after each new round, with its outcomes reported before. Bare: a `Learner` in memory that chooses,
+plays and learns the same.
 streams: many streams, and the memory and the time to the first answer of a server that has just been started.
 """
 
@@ -36,7 +36,6 @@ USUAL, PACED = 100_000, 26  # outcomes a minute of a busy service, and batches o
 BATCH = 1_000
 DECISIONS = 100  # measured, after WARM that are not
 WARM = 10
-LATER, PAUSE = 30, 1.0  # decisions that are asked for so many seconds after the reports
 TIMEOUT = 600.0
 
 
@@ -162,23 +161,21 @@ def decide(options: argparse.Namespace) -> None:
                 table = history_file(folder / "past.parquet", arms, rounds)
                 imported(folder, "stream", table)
                 with serving(folder) as served:
-                    calm = decisions(served, arms, rounds, LATER, PAUSE)
-                    latencies = decisions(served, arms, rounds + WARM + LATER, DECISIONS)
+                    latencies = decisions(served, arms, rounds, DECISIONS)
                 bare = bare_decisions(table, arms)
             ratio = np.median(latencies) / np.median(bare)
             print(
-                f"decide, {arms:,} arms, {rounds:,} rounds: {percentiles(latencies)}; a second after the report "
-                f"{percentiles(calm)}; bare learner {percentiles(bare)}; ratio of the medians {ratio:.1f}",
+                f"decide, {arms:,} arms, {rounds:,} rounds: {percentiles(latencies)}; "
+                f"bare learner {percentiles(bare)}; ratio of the medians {ratio:.1f}",
                 flush=True,
             )
 
 
-def decisions(served: Served, arms: int, rounds: int, count: int, pause: float = 0.0) -> list[float]:
-    """Seconds that each of `count` decisions takes, so many seconds after the reports of the round before."""
+def decisions(served: Served, arms: int, rounds: int, count: int) -> list[float]:
+    """Seconds that each of `count` decisions takes, right after the reports of the round before."""
     found = []
     with httpx.Client(base_url=f"{served.url}/v1/streams/stream", timeout=TIMEOUT) as http:
         for number in range(rounds + 1, rounds + 1 + WARM + count):
-            sleep(pause)
             start = perf_counter()
             decision = http.post("/decisions", json={"round": number})
             found.append(perf_counter() - start)

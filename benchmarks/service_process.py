@@ -31,6 +31,12 @@ class Served:
         found = re.search(r"VmRSS:\s+(\d+) kB", status)
         return int(found[1]) / 1024 if found else float("nan")
 
+    @property
+    def processor(self) -> float:
+        """Seconds of the processor that its threads have used (Linux)."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
+
 
 def serving(folder: Path) -> AbstractContextManager[Served]:
     """`spillover serve` on the database of a folder, when it is ready."""

@@ -177,7 +177,7 @@ def followed(kind: str, seed: int, which: int) -> dict[str, float]:
 
 def by_regression(shop: Shop, *, explore: bool) -> Array:
     """The positions of the arms that `next` chooses; explore: with the trial that it suggests, if any."""
-    from spillover.recommendation.trial import best_trial
+    from spillover.recommendation.clarity import best_trial
     from spillover.regression import estimate_effects
 
     found, n = estimate_effects(amounts_of(shop), shop.y, np.zeros((len(shop.y), 0)), np.zeros(0)), shop.x.shape[1]

@@ -24,8 +24,6 @@ class ToldWeights(sp.SwitchingSEM):
         own.__dict__["told"] = np.array(world.weights(1))  # it is frozen
         return own
 
-    is_compiled = False  # compiled as a whole, it would have the weights of its graph, which are 1
-
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         state = super().init(problem, rng, batch)
         weights = np.broadcast_to(self.told, state.prior.shape).copy()

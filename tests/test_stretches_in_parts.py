@@ -158,17 +158,7 @@ def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it(
         def compiled_rounds(self):
             return CompiledRounds(self.play_stretch, memos=3)
 
-    class OtherParts(sp.SwitchingSEM):
-        def learn_part(self, state, feedback):
-            return super().learn_part(state, feedback)
-
-    class OtherMeans(sp.SwitchingSEM):
-        def means_and_index(self, state):
-            return super().means_and_index(state)
-
     drawn, late = world().draw(sp.Rng(0).at(Purpose.WORLD)), IN_PARTS["random"]
-    assert not OtherParts().compiled_rounds
-    assert not OtherMeans().compiled_rounds
     assert stretches.fuses(drawn, sp.SwitchingSEM(), late)
     assert stretches.fuses(drawn, WholeRounds(), sp.ConstantDelay(3))
     assert not stretches.fuses(drawn, WholeRounds(), late)

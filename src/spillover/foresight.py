@@ -7,7 +7,7 @@ import numpy as np
 from spillover import kernels
 from spillover.contracts import ScoredWorld
 from spillover.rng import Rng
-from spillover.types import BoolArray, Course, IntArray, Scored
+from spillover.types import BoolArray, Course, IntArray, Outcome, Scored
 
 
 @runtime_checkable
@@ -17,7 +17,8 @@ class ForeseeableWorld(ScoredWorld, Protocol):
     def course(self, first: int, last: int, rng: Rng) -> Course | None:
         """What rounds first to last, which have the same graph, bring; None if that cannot be told in advance.
 
-        rng: the streams of the world's batch. `play` must give the same outcomes, bit for bit.
+        rng: the streams of the world's batch. `play` must give the same outcomes, bit for bit, as far as the problem
+        observes them.
         """
 
     def score_rounds(self, first: int, x: BoolArray) -> Scored:
@@ -45,6 +46,17 @@ def drawn(course: Course, first: int, last: int, rng: Rng) -> Course:
         course.law, course.rewards, course.concentration, keys, rounds[:, 0].astype(np.uint64), every_arm
     )
     return course._replace(rewards=np.asarray(rewards), law=kernels.DRAWN)
+
+
+def observed(outcome: Outcome, observes: str) -> Outcome:
+    """The observed part of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
+    if observes == "both":
+        return outcome
+    y = outcome.y
+    if observes == "payoff":
+        y = np.zeros_like(outcome.y)
+        y[..., 0] = kernels.payoff_of(outcome.y)
+    return outcome._replace(z=np.full_like(outcome.z, np.nan), y=y)
 
 
 def score_each(world: ScoredWorld, first: int, x: BoolArray) -> Scored:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Delay, Policy, World
-from spillover.foresight import ForeseeableWorld, drawn
+from spillover.contracts import Delay, Policy, World, require_context
+from spillover.foresight import ForeseeableWorld, drawn, observed
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
@@ -50,6 +50,8 @@ def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWo
     form = policy.compiled_rounds
     if form is None or (delay.depends_on_rewards and not delay.foreseeable):
         return False
+    if delay.depends_on_rewards and world.problem.observes != "both":
+        return False
     if delay.per_arm and takes_parts(policy, world.problem) and not form.plays_parts:
         return False
     return isinstance(world, ForeseeableWorld)
@@ -83,13 +85,14 @@ def play_stretches(
     It has at most so many rounds, a power of 2.
     """
     n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
+    columns = problem.context if policy.uses_context else 0
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
     in_parts = delay.per_arm and takes_parts(policy, problem)
     form = policy.compiled_rounds
     if form is None:
         raise Unforeseen
-    flight = empty_flight(n, batch, most, form.memos, in_parts=in_parts)
+    flight = empty_flight(n, batch, most, form.memos, columns, in_parts=in_parts)
     first = 1
     while first <= horizon:
         ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
@@ -104,7 +107,9 @@ def play_stretches(
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
         graphs = np.empty((*batch, len(measured), *((n, n) if policy.learns_graph else (0, 0))))
-        played = form.play(state, Stretch(course, late, horizon, flight, which, graphs), own)
+        context = contexts(world, rounds) if columns else np.zeros((len(rounds), 0))
+        stretch = Stretch(course, late, horizon, flight, which, graphs, context, problem.observes)
+        played = form.play(state, stretch, own)
         if played is None:
             raise Unforeseen
         state = played
@@ -112,8 +117,15 @@ def play_stretches(
         now = (..., slice(start, start + len(rounds)), slice(None))
         validate.own_decision(policy, flight.x[now], (*batch, len(rounds), n), problem.budget)
         graphed = measured.tolist() if policy.learns_graph else []
-        yield Part(first, flight.x[now], flight.y[now], graphed, graphs, state)
+        seen = observed(Outcome(flight.z[now], flight.y[now]), problem.observes)  # again, if it was hidden already
+        yield Part(first, flight.x[now], seen.y, graphed, graphs, state)
         first = last + 1
+
+
+def contexts(world: World, rounds: IntArray) -> Array:
+    """The context of some rounds, (*batch of the world, rounds, k)."""
+    source = require_context(world)
+    return np.stack([np.asarray(source.context(int(t)), float) for t in rounds], axis=-2)
 
 
 class Foreseen:
@@ -142,7 +154,7 @@ class Foreseen:
         for part in added:
             if part.ndim > 1:  # otherwise it is a 0
                 y = y + part[..., row, :]
-        return Outcome(z, y)
+        return observed(Outcome(z, y), self.world.problem.observes)
 
 
 def lateness(delay: Delay, rounds: IntArray, rng: Rng, batch: Batch, n: int) -> Lateness:
@@ -168,12 +180,14 @@ def longest_wait(late: Lateness, left: IntArray) -> int:
     return int(np.max(arms, where=arms <= left[:, None], initial=longest))
 
 
-def empty_flight(n: int, batch: Batch, slots: int, memos: int = 0, *, in_parts: bool = False) -> Flight:
+def empty_flight(
+    n: int, batch: Batch, slots: int, memos: int = 0, columns: int = 0, *, in_parts: bool = False
+) -> Flight:
     lines, ring = (*batch, slots, n), (*batch, slots)
     outcomes = (np.zeros(lines, np.bool_), np.zeros(lines), np.zeros(lines))
     first, last, following = (np.zeros(shape, np.int64) for shape in (ring, ring, (*ring, n if in_parts else 1)))
     arrival = np.zeros((*ring, n if in_parts else 0), np.int64)
-    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)), arrival)
+    return Flight(*outcomes, first, last, following, np.zeros((*ring, memos, n)), arrival, np.zeros((*ring, columns)))
 
 
 def grown(flight: Flight, longest: int, first: int) -> Flight:
@@ -182,9 +196,10 @@ def grown(flight: Flight, longest: int, first: int) -> Flight:
     if longest < slots:
         return flight
     in_parts = flight.arrival.shape[-1] > 0
-    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), flight.memo.shape[-2], in_parts=in_parts)
+    lines = flight.memo.shape[-2], flight.context.shape[-1]
+    larger = empty_flight(n, tuple(batch), 1 << longest.bit_length(), *lines, in_parts=in_parts)
     past = first - slots
-    starts = (past, past, past, first, first, past, past, past)  # `first` and `last` are of rounds to come
+    starts = (past, past, past, first, first, past, past, past, past)  # `first` and `last` are of rounds to come
     for new, old, start in zip(larger, flight, starts, strict=True):
         copy_rounds(new, old, start, len(batch))
     return larger

@@ -182,6 +182,7 @@ class Flight(NamedTuple):
     following: IntArray  # (*batch, slots, 1 or n): after each part, the next one that arrives with it; 0: none
     memo: Array  # (*batch, slots, lines, n): of the decisions, if the policy has any (`Policy.memos`)
     arrival: IntArray  # (*batch, slots, n): when the outcome of each arm arrives; (*batch, slots, 0): with its round
+    context: Array  # (*batch, slots, k): of the rounds, if the policy uses it
 
     @property
     def of_rounds(self) -> tuple[BoolArray, Array, Array, IntArray, IntArray, IntArray]:
@@ -198,6 +199,8 @@ class Stretch(NamedTuple):
     flight: Flight  # rewritten
     recorded: IntArray  # (rounds,): which snapshot to write at the end of a round; -1: none
     snapshots: Array  # (*batch, snapshots, n, n): adjacency matrices, written
+    context: Array  # (*batch of the world, rounds, k): of the rounds; (..., 0): none, or none that the policy uses
+    observes: str  # what the policy sees of outcomes, as `Problem.observes`
 
 
 class Scored(NamedTuple):

@@ -214,4 +214,4 @@ def test_the_user_s_own_locators_are_for_other_code(monkeypatch) -> None:
     finally:
         monkeypatch.undo()
         config.reload_config()
-    assert isinstance(made._cache._impl.locator, compiled.ContentLocator)
+    assert isinstance(made._cache._impl.locator, cache.ContentLocator)

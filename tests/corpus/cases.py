@@ -150,4 +150,12 @@ def cases() -> dict[str, Callable[[], Played]]:
     signed = sp.SyntheticSEM(**few, harmful=0.4, noise=0.1, observes="overall")
     found["signed: instrumental-sem"] = partial(simulated, sp.InstrumentalSEM(signed=True), signed, 5, replications=3)
     found["live, doses: instrumental-sem"] = partial(live, sp.InstrumentalSEM(), signed, dose=0.3)
+    paid = sp.SyntheticSEM(**few, baseline=True, noise=0.1, observes="payoff")
+    paid_many = sp.SyntheticSEM(horizon=800, changes=(400,), noise=0.1, observes="payoff", **OTHERS["25 arms"])
+    regression = policies.PayoffRegression()
+    found["live, doses: payoff-regression"] = partial(live, regression, paid, dose=0.3)
+    found["learners, doses: payoff-regression"] = partial(live, regression, paid, many=True, dose=0.3)
+    for label in ("geometric", "lossy", "heavy-tailed"):
+        found[f"{label}: payoff-regression"] = partial(simulated, regression, paid, DELAYS[label])
+    found["batch, 25 arms: payoff-regression"] = partial(simulated, regression, paid_many, 20)
     return found

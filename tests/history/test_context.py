@@ -6,7 +6,7 @@ import pytest
 from spillover.history import read_history
 from spillover.history.example import example_file
 from spillover.history.record import reward_range_of, shows_baseline, standard_context
-from spillover.recommendation.facts import facts_of
+from spillover.recommendation.estimates import facts_of
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, refused, without
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

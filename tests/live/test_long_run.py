@@ -58,7 +58,7 @@ def sizes(learner: sp.Learner) -> tuple[int, int]:
 
 
 def assert_no_larger(before: tuple[int, int], after: tuple[int, int]) -> None:
-    """But for the digits of larger numbers, and for at most as many steps as a journal has."""
+    """But for the digits of larger numbers."""
     assert after[0] < before[0] + 100
     assert after[1] < before[1] + 10_000
 

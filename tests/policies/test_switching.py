@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from spillover.policies.switching_outcomes import fading
 
 import spillover as sp
 from spillover.graph import GRAPHS, AdaptiveGraph
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, PATIENCE
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, PATIENCE, fading
 from spillover.state import leaves, take_replication
 from spillover.testing import check_policy
 from tests.policies.delays import DELAYS

@@ -9,9 +9,8 @@ import spillover as sp
 from spillover.assessment import assess
 from spillover.constraints import Include, Unavailable
 from spillover.reasons import reasons
-from spillover.recommendation.clarity import probability_of_wrong, unclear
+from spillover.recommendation.clarity import HORIZON, probability_of_wrong, unclear, value_of_learning
 from spillover.recommendation.estimates import graph_of
-from spillover.recommendation.trial import HORIZON, value_of_learning
 from tests.assessment.worlds import table
 from tests.recommendation.answers import explanation
 from tests.recommendation.histories import answer, history

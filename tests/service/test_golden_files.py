@@ -16,6 +16,16 @@ def test_there_is_a_file_for_every_schema_version() -> None:
 
 
 @pytest.mark.parametrize("golden", FILES, ids=lambda path: path.stem)
+def test_an_old_file_can_be_read_beside_a_server_of_its_version(golden, tmp_path) -> None:
+    path = tmp_path / "old.db"
+    path.write_bytes(golden.read_bytes())
+    service = Service(SqliteLog(path, readonly=True))
+    assert service.explain("shop", "2026-01-05")["choose"] == list(service.decision("shop", "2026-01-05").event.chosen)
+    service.close()
+    assert path.read_bytes() == golden.read_bytes()
+
+
+@pytest.mark.parametrize("golden", FILES, ids=lambda path: path.stem)
 def test_an_old_file_opens_and_goes_on(golden, tmp_path) -> None:
     path = tmp_path / "old.db"
     path.write_bytes(golden.read_bytes())

@@ -84,6 +84,15 @@ def test_many_threads_number_without_gaps(log) -> None:
         assert len({entry.key for entry in entries}) == count
 
 
+def test_the_first_answer_to_a_decision_is_kept_beside_its_entry(log) -> None:
+    assert log.kept_answer("s", 2) is None
+    log.keep_answer("s", 2, b"\x00first")
+    log.keep_answer("s", 2, b"second")
+    log.keep_answer("t", 2, b"other")
+    assert log.kept_answer("s", 2) == b"\x00first"
+    assert log.read("s") == []
+
+
 def test_a_closed_log_says_so(log) -> None:
     log.append(log.head("s"), [draft("a")])
     log.close()
@@ -91,3 +100,4 @@ def test_a_closed_log_says_so(log) -> None:
         log.append(Head(stream="s"), [draft("b")])
     with pytest.raises(StorageError):
         log.read("s")
+    log.keep_answer("s", 1, b"answer")  # as far as that is possible

@@ -11,7 +11,7 @@ import pytest
 from spillover.history.example import example_file
 from spillover.policies.cucb import CUCB
 from spillover.recommendation import next_decision
-from spillover.service import Conflict, Invalid, NotFound, Outcome, Service, decisions, open_streams
+from spillover.service import Conflict, Invalid, NotFound, Outcome, Service, SqliteLog, decisions, open_streams
 from spillover.service import service as service_module
 from spillover.service.decisions import Learning, made, whole_answer
 from spillover.service.events import DecisionExecuted, Entry, OutcomeCorrected
@@ -549,3 +549,28 @@ def test_linear_algebra_uses_one_thread_until_the_last_service_is_closed(monkeyp
         assert threads.number == 1
     second.close()
     assert threads.number == 2
+
+
+def test_two_services_on_one_log_see_what_the_other_records(tmp_path) -> None:
+    log = SqliteLog(tmp_path / "decisions.db")
+    services = [Service(log), Service(log)]
+    services[0].create_stream("shop", SHOP)
+    for label in range(1, 5):
+        services[label % 2].execute("shop", label, ["radio"])
+        assert [service.state("shop")["seq"] for service in services] == [label + 1, label + 1]
+    for service in services:
+        service.close()
+
+
+def test_reasons_that_were_asked_for_are_there_after_a_restart(tmp_path, monkeypatch) -> None:
+    service = Service(SqliteLog(tmp_path / "decisions.db"))
+    service.create_stream("shop", SHOP)
+    played(service, 1, 2)
+    decision = service.decide("shop", 3)
+    asked = decision.answer
+    played(service, 4, y=0.1)
+    service.close()
+    service = Service(SqliteLog(tmp_path / "decisions.db"))
+    monkeypatch.setattr(Service, "answer_to", None)  # it need not be computed again
+    assert service.explain("shop", 3) == asked
+    service.close()

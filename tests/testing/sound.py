@@ -95,3 +95,30 @@ class FourFunctionsAlone:
 
     init, score, select = Greedy.init, Greedy.score, Greedy.select
     played, update = Greedy.played, Greedy.update
+
+
+def broken(base=Sound, **methods):
+    """A policy or another part with some methods or fields replaced."""
+    for name, method in methods.items():
+        if callable(method):
+            method.__name__ = name
+    return dataclass(frozen=True, kw_only=True)(type("Broken", (base,), methods))
+
+
+def then(name, change, base=Sound):
+    """A method that does something to what the sound one returns; `change` gets the policy, that and the arguments."""
+
+    def method(self, *given, **named):
+        return change(self, getattr(base, name)(self, *given, **named), *given)
+
+    return method
+
+
+def first(name, change, base=Sound):
+    """A method that does something else before what the sound one does."""
+
+    def method(self, *given, **named):
+        change(self, *given)
+        return getattr(base, name)(self, *given, **named)
+
+    return method

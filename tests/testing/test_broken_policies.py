@@ -11,32 +11,8 @@ from spillover.constraints.search import top_arms
 from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial
-from tests.testing.sound import SMALL, Greedy, GreedyState, Sound, SoundAndOpen
+from tests.testing.sound import SMALL, Greedy, GreedyState, Sound, SoundAndOpen, broken, first, then
 from tests.testing.test_broken_stretches import StopsTheClock
-
-
-def broken(base=Sound, **methods):
-    """A policy with some methods replaced."""
-    return dataclass(frozen=True, kw_only=True)(type("Broken", (base,), methods))
-
-
-def then(name, change, base=Sound):
-    """A method that does something to what the sound one returns; `change` gets the policy, that and the arguments."""
-
-    def method(self, *given, **named):
-        return change(self, getattr(base, name)(self, *given, **named), *given)
-
-    return method
-
-
-def first(name, change, base=Sound):
-    """A method that does something else before what the sound one does."""
-
-    def method(self, *given, **named):
-        change(self, *given)
-        return getattr(base, name)(self, *given, **named)
-
-    return method
 
 
 @dataclass(kw_only=True)

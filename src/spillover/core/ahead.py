@@ -49,12 +49,12 @@ def compile_apart(policy: Any, stopped: threading.Event) -> None:
 
 
 def is_missing(policy: Any) -> bool:
-    """Whether what derives decisions is not in the cache; without a cache another process could not help."""
+    """Whether what makes decisions is not in the cache; without a cache another process could not help."""
     folder = cache_folder()
     if folder is None or not isinstance(policy, CorePolicy) or not policy.compiled:
         return False
-    solve = use_of(policy, policy.init(FEW, Rng(0))).drivers.solve
-    return not any(own_folder(folder, solve.py_func).glob("*.nbi"))
+    decide = use_of(policy, policy.init(FEW, Rng(0))).drivers.decide
+    return not any(own_folder(folder, decide.py_func).glob("*.nbi"))
 
 
 def started(policy: Any, *uses: str) -> subprocess.Popen[bytes] | None:

@@ -12,10 +12,9 @@ from numba.extending import register_jitable
 
 from spillover.core.one_pass import one_pass
 from spillover.kernels.announce import announced
-from spillover.kernels.build import KERNELS, LOADING
+from spillover.kernels.build import KERNELS, LOADING, uncollected
 from spillover.kernels.cache import ContentCache, cache_folder, stored
 from spillover.kernels.inner import ENTRY, HELPER, INNER, RARE
-from spillover.kernels.quick_compiling import quick_compiling
 
 COLOUR = re.compile(r"\x1b\[\d*m")
 NOT_A_REASON = re.compile(r"(\w+: )?Failed in |During: |File |<source ")  # in Numba's messages
@@ -44,7 +43,7 @@ def entry(function: Callable[..., Any]) -> Any:
     compile_once = made.compile
 
     def compile_announced(signature: Any) -> Any:
-        with announced(len(KERNELS) + 1), LOADING, stored(function), quick_compiling(), one_pass():
+        with announced(len(KERNELS) + 1), LOADING, stored(function), uncollected(), one_pass():
             if cache_folder() is not None and not isinstance(made._cache, ContentCache):
                 made._cache = ContentCache(function)  # which is where Numba keeps it
             return compile_once(signature)

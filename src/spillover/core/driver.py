@@ -13,16 +13,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from spillover.core.compiled import compiled_part, entry
+from spillover.core.compiled import compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
 from spillover.kernels.arrivals import delay_of, post_arms, post_part
 from spillover.kernels.inner import INNER
-from spillover.kernels.outcomes import fill_outcome
-from spillover.kernels.world import FINE, fault_of, is_fine
+from spillover.kernels.outcomes import ALL, fill_outcome, hide
+from spillover.kernels.world import FINE, fault_of, is_fine, is_known
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
 FIRST_CALL: Final = np.uint64(0)
+OBSERVED: Final = 2  # position in `Scene.law`
 
 
 class Turn(NamedTuple):
@@ -56,6 +57,27 @@ class Lesson(NamedTuple):
     round: Any  # in which it was played
     memo: Any  # (m, n): what `remember` noted down when it was decided
     arrival: Any  # (n,): the round in which each arm reports, `NEVER` if not at all; (0,): all of them together
+    # for policies that use context or accept doses; None for others
+    context: Any = None  # (k,): of that round
+    dose: Any = None  # (n,): amounts of the chosen arms; 1 for the others
+
+
+class Details(NamedTuple):
+    """What else is known of the rounds of some learners; see `Lesson`."""
+
+    context: Any  # (learners, k)
+    dose: Any  # (learners, n)
+
+
+@inner
+def without_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, arrival: Any) -> Lesson:
+    """The k-th of some outcomes."""
+    return Lesson(x, z, y, played, memo, arrival, None, None)
+
+
+@inner
+def with_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo: Any, arrival: Any) -> Lesson:
+    return Lesson(x, z, y, played, memo, arrival, details.context[k], details.dose[k])
 
 
 class Functions(NamedTuple):
@@ -74,6 +96,7 @@ class Functions(NamedTuple):
     fill_index: Callable[..., None] | None = None
     prepare: Callable[..., Any] | None = None
     show: Callable[..., None] | None = None
+    note_context: Callable[..., None] | None = None
 
 
 ARGUMENTS = {  # of the functions above, by the names that policies have for them
@@ -85,6 +108,7 @@ ARGUMENTS = {  # of the functions above, by the names that policies have for the
     "index": "self, s, turn, found",
     "prepare": "self, s",
     "show": "self, s, adjacency",
+    "note_context": "self, s, context",
 }
 
 
@@ -114,12 +138,14 @@ class Drivers(NamedTuple):
 class Scene(NamedTuple):
     """What a stretch of rounds brings, for each world."""
 
-    law: Any  # (worlds, 2): how rewards are drawn; whether anything is added to y
+    law: Any  # (worlds, 3): how rewards are drawn; whether anything is added to y; what is observed of outcomes
     concentration: Any  # (worlds,)
     columns: Any  # (worlds, n, n): columns[j]: what a reward of arm j adds to all outcomes
     rewards: Any  # (worlds, rounds or 1, n)
     noise: Any  # (worlds, rounds or 0, n)
     baseline: Any  # (worlds, rounds or 0, n)
+    context: Any  # (worlds, rounds, k)
+    ones: Any  # (worlds, n): the doses
 
 
 class Rings(NamedTuple):
@@ -133,6 +159,7 @@ class Rings(NamedTuple):
     following: Any
     memo: Any
     arrival: Any
+    context: Any
     delays: Any
     slowest: Any
     silent: Any
@@ -152,6 +179,7 @@ def as_it_is(function: Any) -> Any:
 def drivers(
     functions: Functions,
     allocates: bool,
+    detailed: bool,
     own: Fields,
     state: Fields,
     scene: Fields | None = None,
@@ -160,8 +188,8 @@ def drivers(
 ) -> Drivers:
     """Make the drivers of compiled functions for a state and hyperparameters of these forms.
 
-    allocates: whether the functions make arrays. scene, rings: of the rounds to be simulated, if there are any;
-    in_parts: whether their arms may report at different times.
+    allocates: whether the functions make arrays. detailed: whether they are told `Details` of a round. scene, rings: of
+    the rounds to be simulated, if there are any; in_parts: whether their arms may report at different times.
     """
     check_arguments(functions)
     made = [
@@ -170,14 +198,14 @@ def drivers(
     ]
     openers = row_opener(own, fixed=True), row_opener(state)
     apart = njit(**{**INNER, "forceinline": False}, _nrt=allocates)
-    return written_once(made, *openers, entry, apart, scene, rings, in_parts)
+    return written_once(made, *openers, entry, apart, detailed, scene, rings, in_parts)
 
 
 @lru_cache(maxsize=256)
-def plain_drivers(functions: Functions) -> Drivers:
+def plain_drivers(functions: Functions, detailed: bool) -> Drivers:
     """Make the drivers of functions that Python runs."""
     check_arguments(functions)
-    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is)
+    return written_once([each or nothing for each in functions], Row, Row, as_it_is, as_it_is, detailed)
 
 
 def written_once(
@@ -186,11 +214,13 @@ def written_once(
     open_state: Any,
     made: Any,
     one_by_one: Any,
+    detailed: bool,
     scene: Any = None,
     rings: Any = None,
     in_parts: bool = False,
 ) -> Drivers:
-    decide, learn, play, solve, remember, index, prepare, show = functions
+    decide, learn, play, solve, remember, index, prepare, show, note_context = functions
+    lesson_of = with_details if detailed else without_details
 
     def decide_each(hyper, states, keys, call, rounds, purpose, lines, best, x, memo):
         """Fill in the decisions x, (learners, n), and the memos."""
@@ -209,14 +239,15 @@ def written_once(
             play(open_own(hyper, k), s, x[k])
 
     def learn_each(
-        hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, arrival, solving
+        hyper, states, keys, call, rounds, purpose, lines, best, x, z, y, played, arrived, memo, arrival,
+        details, solving
     ):  # fmt: skip
         """Learn the outcomes that have `arrived`, which is unset then; solving: and derive what decisions need."""
         for k in range(x.shape[0]):
             if arrived[k]:
                 p, s = open_own(hyper, k), open_state(states, k)
                 turn = Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s))
-                learn(p, s, Lesson(x[k], z[k], y[k], played[k], memo[k], arrival[k]), turn)
+                learn(p, s, lesson_of(details, k, x[k], z[k], y[k], played[k], memo[k], arrival[k]), turn)
                 if solving:
                     solve(p, s, turn)
                 arrived[k] = False
@@ -233,16 +264,18 @@ def written_once(
             p, s = open_own(hyper, k), open_state(states, k)
             index(p, s, Turn(keys[k], call, rounds[k], purpose, lines, best, prepare(p, s)), found[k])
 
-    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo):
+    def take_history(hyper, states, key, lines, best, x, z, y, arrived, memo, arrival, details):
         """Learn rounds of one learner whose outcomes came in their own rounds; x: (rounds, n)."""
         p, s = open_own(hyper, 0), open_state(states, 0)
-        room, together = prepare(p, s), np.empty(0, np.int64)
+        room = prepare(p, s)
         for r in range(x.shape[0]):
+            lesson = lesson_of(details, r, x[r], z[r], y[r], s.rounds + 1, memo, arrival[r])
+            note_context(p, s, lesson.context)
             s.rounds += 1
             play(p, s, x[r])
             if arrived[r]:
                 turn = Turn(key, FIRST_CALL, uint64(s.rounds), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x[r], z[r], y[r], s.rounds, memo, together), turn)
+                learn(p, s, lesson, turn)
 
     steps = [made(each) for each in (decide_each, play_each, learn_each, solve_each, index_each, take_history)]
     if scene is None:
@@ -256,7 +289,8 @@ def written_once(
         arrivals, mask = f.arrival, first.shape[0] - 1
         parts = following.shape[1] if in_parts else 1
         law, concentration, columns = w.law, w.concentration, w.columns
-        rewards, noise, baseline = w.rewards, w.noise, w.baseline
+        rewards, noise, baseline, context, contexts = w.rewards, w.noise, w.baseline, w.context, f.context
+        low, high, observed, ones = s.reward_range[0], s.reward_range[1], w.law[OBSERVED], w.ones
         for r in range(delays.shape[0]):
             t = s.rounds + 1
             slot = t & mask
@@ -265,6 +299,9 @@ def written_once(
                 x[i] = False
                 for line in range(memos.shape[1]):
                     memos[slot, line, i] = 0.0
+            for column in range(context.shape[1]):
+                contexts[slot, column] = context[r, column]
+            note_context(p, s, contexts[slot])
             now = Turn(key, FIRST_CALL, uint64(t), CHOICE, lines, best, room)
             decide(p, s, now, x)
             remember(p, s, now, memos[slot])
@@ -278,16 +315,17 @@ def written_once(
             else:
                 late = delay_of(x, z, delays[r], slowest[r], silent[r])
                 post_part(t, 0, late, horizon, first, last, following, parts)
+            hide(observed, z, y)
             part = first[slot]
             first[slot] = 0
             while part != 0:
                 played = part // parts
                 home = played & mask
                 x, z, y = xs[home], zs[home], ys[home]
-                if not is_fine(x, z, y, s.reward_range[0], s.reward_range[1]):
+                if not (is_fine(x, z, y, low, high) if observed == ALL else is_known(y)):
                     return fault_of(x, z, y, s.reward_range, t - played, t)
                 turn = Turn(key, FIRST_CALL, uint64(played), LEARNING, lines, best, room)
-                learn(p, s, Lesson(x, z, y, played, memos[home], arrivals[home]), turn)
+                learn(p, s, Lesson(x, z, y, played, memos[home], arrivals[home], contexts[home], ones), turn)
                 solve(p, s, turn)
                 part = following[home, part % parts]
             if recorded[r] >= 0:

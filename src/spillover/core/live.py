@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spillover.core.compiled import entry
-from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING
-from spillover.core.use import Use
+from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
+from spillover.core.use import Use, in_one_piece
 from spillover.kernels.world import is_plain
 from spillover.rng import Rng
 from spillover.state import copy_state, leaves
@@ -33,6 +33,8 @@ class LiveCore:
         self.memo = np.zeros((1, policy.memos, use.n))
         self.played, self.unlearned = np.zeros(1, np.int64), np.zeros(1, np.bool_)
         self.together = np.zeros((1, 0), np.int64)  # all arms report in one round
+        none = Details(np.zeros((1, 0)), np.ones((1, use.n)))
+        self.details = none if policy.detailed else None
         self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
@@ -43,7 +45,7 @@ class LiveCore:
         return self.policy.choice_with(x[0], memo[0])
 
     def playing(self, x: BoolArray, round: int) -> Callable[[], None]:
-        own = x[None]
+        own = in_one_piece(x)[None]
 
         def write() -> None:
             if self.state.rounds < round:
@@ -63,7 +65,7 @@ class LiveCore:
         self.unlearned[0] = True  # until compiled code has learned it
         given = (
             *(*self.given, rng.keys.reshape(1, 2), FIRST_CALL, self.round, LEARNING, *self.room),
-            *(x[None], z[None], y[None], self.played, self.unlearned, memo, self.together, True),
+            *(x[None], z[None], y[None], self.played, self.unlearned, memo, self.together, self.details, True),
         )
         return lambda: self.use.drivers.learn(*given)
 

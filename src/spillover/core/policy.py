@@ -10,7 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
-from spillover.core.driver import ARGUMENTS, Functions, Lesson, Rings, Scene, Turn, drivers
+from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
 from spillover.core.use import in_one_piece, use_of
@@ -18,6 +18,7 @@ from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch
+from spillover.validate import OBSERVES
 
 
 class CorePolicy(Policy):
@@ -108,26 +109,70 @@ class CorePolicy(Policy):
         use.run("play", use.flat(given, (use.n,)))
         return state
 
+    def observe(self, state: State, context: Array) -> State:
+        if not self.uses_context:
+            return state
+        given = validate.numbers("context", context, "numbers")
+        return state._replace(context=np.broadcast_to(given, state.context.shape).copy())
+
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.solve(self.learn(state, feedback, rng))
+        if not unchanged(self, IN_TURN):
+            return self.solve(self.learn(state, feedback, rng))
+        return self.learn_with(state, feedback, rng, deriving=True)
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.learn_with(state, feedback, rng, deriving=False)
+
+    def learn_with(self, state: State, feedback: Feedback, rng: Rng, *, deriving: bool) -> State:
+        """Learn outcomes; deriving: and derive what decisions need."""
         use = use_of(self, state)
-        shape = (*use.batch, use.n)
-        given = Feedback(*feedback)  # checked again, whoever says that it was
-        checks = shape, state.reward_range, state.rounds
-        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
-            feedback = validate.partial_feedback(given, *checks)
-            arrival = use.flat(arrival_of(feedback, state.rounds), (use.n,))
-        else:
-            feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
-            arrival = np.zeros((use.count, 0), np.int64)
+        feedback, arrival = self.checked(feedback, (*use.batch, use.n), state.reward_range, state.rounds)
+        arrival = arrival.reshape(use.count, arrival.shape[-1])
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
-        arrived = np.array(use.flat(feedback.arrived, ()))
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, False)
+        arrived, details = np.array(use.flat(feedback.arrived, ())), self.details_of(feedback, state)
+        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, details, deriving)
         return state
+
+    def checked(
+        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
+    ) -> tuple[Feedback, IntArray]:
+        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
+        given, checks = Feedback(*given), (shape, reward_range, rounds)
+        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
+            feedback = validate.partial_feedback(given, *checks)
+            return feedback, in_one_piece(arrival_of(feedback, rounds))
+        if given.dose is not None:
+            return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
+        feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
+        return feedback, np.zeros((*shape[:-1], 0), np.int64)
+
+    @property
+    def detailed(self) -> bool:
+        """Whether it is told more of a round than its decision and outcome: see `Details`."""
+        return self.uses_context or self.accepts_doses
+
+    def details_of(self, feedback: Feedback, state: State) -> Details | None:
+        """What else feedback says of rounds, (*batch,) of them."""
+        if not self.detailed:
+            return None
+        x, count = feedback.x, feedback.arrived.size
+        columns = state.context.shape[-1] if self.uses_context else 0
+        context, dose = np.zeros((*x.shape[:-1], columns)), np.ones(x.shape)
+        if columns:
+            validate.require(feedback.context is not None, "context", None, f"{columns} numbers")
+            context = validate.numbers("context", feedback.context, "numbers")
+            wanted = (*x.shape[:-1], columns)
+            validate.require(context.shape == wanted, "shape of context", context.shape, f"{wanted}")
+            known = np.isfinite(context).all(axis=-1) | ~feedback.arrived
+            validate.require(bool(known.all()), "context", context, "finite numbers")
+        if feedback.dose is not None:
+            dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
+            good = bool((np.isfinite(dose) & (dose > 0.0)).all())
+            validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
+        context, dose = (in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose))
+        return Details(context, dose)
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
@@ -141,30 +186,37 @@ class CorePolicy(Policy):
         return super().catch_up(state, rounds, first, rng)
 
     def takes_history(self, state: State, rounds: Feedback) -> bool:
-        """Whether rounds of a history can be learned in one call: those of one learner, whole and without context."""
+        """Whether rounds of a history can be learned in one call: those of one learner, and whole."""
         own_memo = self.memos > 0 and not self.reuses_memo
-        others = rounds.context, rounds.dose, rounds.fresh, rounds.complete
-        return not (state.rounds.ndim or own_memo or any(part is not None for part in others)) and is_whole(rounds)
+        in_parts = rounds.fresh is not None or rounds.complete is not None
+        unseen = not self.detailed and (rounds.context is not None or rounds.dose is not None)
+        whole = not self.accepts_missing or is_whole(rounds)
+        return whole and not (state.rounds.ndim or own_memo or in_parts or unseen)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
         use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds = validate.feedback(rounds, rounds.x.shape, state.reward_range, now, rewards=self.needs_rewards)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
-        use.run("take_history", key[0], *room, x, z, y, arrived, use.memos(rounds.memo)[0])
+        more = use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state)
+        use.run("take_history", key[0], *room, x, z, y, arrived, *more)
         return state
 
     def indices(self, state: State, rng: Rng) -> Array:
         """The index of each arm, (*batch, n); with `index_lines`, (*batch, lines, n)."""
         if self.index is None:
             raise NotImplementedError(f"policy = {self!r}: must implement index(s, turn, found)")
-        use = use_of(self, state)
-        shape = (self.index_lines, use.n) if self.index_lines else (use.n,)
+        use, shape = use_of(self, state), self.index_shape(state)
         found = np.zeros((use.count, *shape))
         use.run("index", *use.turn(rng), found)
         return found.reshape(*use.batch, *shape)
+
+    def index_shape(self, state: State) -> tuple[int, ...]:
+        """The shape of what `index` fills in for each learner."""
+        n = int(state.n_arms.flat[0])
+        return (self.index_lines, n) if self.index_lines else (n,)
 
     @property
     def compiled_rounds(self) -> CompiledRounds | None:
@@ -177,7 +229,7 @@ class CorePolicy(Policy):
         use = use_of(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, *forms, self.accepts_missing)
+        made = drivers(self.functions, self.allocates, self.detailed, *forms, self.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -200,7 +252,8 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        return Functions(*given, kind.prepare, kind.show)
+        note_context = set_context if self.uses_context else None
+        return Functions(*given, kind.prepare, kind.show, note_context)
 
     def reached(self) -> tuple[Any, ...]:
         """All functions that the drivers call, as they are now."""
@@ -230,6 +283,13 @@ class CorePolicy(Policy):
 
 AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
+IN_TURN = methods_of(CorePolicy, ("learn", "solve"))
+
+
+def set_context(self: Any, s: Any, context: Any) -> None:
+    """The context of the coming round is known."""
+    for column in range(context.shape[0]):
+        s.context[column] = context[column]
 
 
 def copied(part: Any) -> Any:
@@ -286,20 +346,23 @@ def scene_of(stretch: Stretch) -> Scene:
     course = stretch.course
     n = course.total.shape[-1]
     added = course.noise.ndim > 1 or course.baseline.ndim > 1
-    columns = np.ascontiguousarray(np.swapaxes(course.total, -1, -2)).reshape(-1, n, n)
-    worlds, rounds = len(columns), len(stretch.recorded)
+    of_arms, columns = np.ascontiguousarray(np.swapaxes(course.total, -1, -2)), stretch.context.shape[-1]
+    of_arms = of_arms.reshape(-1, n, n)
+    worlds, rounds = len(of_arms), len(stretch.recorded)
 
-    def lines(part: Any, count: int) -> Any:
+    def lines(part: Any, count: int, numbers: int = n) -> Any:
         of_worlds = part.reshape(-1, *part.shape[-2:]) if part.ndim > 1 else part
-        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, n)))
+        return np.ascontiguousarray(np.broadcast_to(of_worlds, (worlds, count, numbers)))
 
     return Scene(
-        np.broadcast_to(np.array([course.law, added]), (worlds, 2)),
+        np.broadcast_to(np.array([course.law, added, OBSERVES.index(stretch.observes)]), (worlds, 3)),
         np.broadcast_to(np.float64(course.concentration), (worlds,)),
-        columns,
+        of_arms,
         lines(course.rewards, course.rewards.shape[-2]),
         lines(course.noise, rounds) if added else np.zeros((worlds, 0, n)),
         lines(course.baseline, rounds) if added else np.zeros((worlds, 0, n)),
+        lines(stretch.context, rounds, columns) if columns else np.zeros((worlds, rounds, 0)),
+        np.ones((worlds, n)),
     )
 
 
@@ -307,7 +370,6 @@ def rings_of(stretch: Stretch, count: int) -> Rings:
     """The rings of the learners, for the drivers; those of `stretch.flight` are rewritten."""
     flight, late = stretch.flight, stretch.lateness
     axes = len(flight.first.shape) - 1
-    rings = (flight.x, flight.z, flight.y, flight.first, flight.last, flight.following, flight.memo, flight.arrival)
     delays = (np.ascontiguousarray(part) for part in late)
-    flat = [part.reshape(count, *part.shape[axes:]) for part in (*rings, *delays)]
+    flat = [part.reshape(count, *part.shape[axes:]) for part in (*flight, *delays)]
     return Rings._make([*flat, np.zeros(count, np.int64)])

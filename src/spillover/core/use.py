@@ -80,11 +80,11 @@ class Use:
         self.lines, own = policy.lines, policy.own_numbers(self.batch)
         self.plain = not policy.compiled
         if self.plain:
-            self.drivers: Drivers = plain_drivers(policy.functions)
+            self.drivers: Drivers = plain_drivers(policy.functions, policy.detailed)
             self.own, self.state = own, map_leaves(self.flat_leaf, state)
         else:
             self.own_form, self.form = fields_of(own, 1), fields_of(state, len(self.batch))
-            self.drivers = drivers(policy.functions, policy.allocates, self.own_form, self.form)
+            self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
             self.own, self.state = table_of(own, 1), table_of(state, len(self.batch))
             self.kept = own  # whose addresses are in the table
 

@@ -9,7 +9,7 @@ import numpy as np
 from spillover import kernels
 from spillover.contracts import methods_of, unchanged
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
-from spillover.foresight import best_of_each, score_each
+from spillover.foresight import best_of_each, observed, score_each
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
@@ -305,15 +305,13 @@ class SEMWorld:
         A subclass whose own methods take arrays of rounds, too, can say `course = SEMWorld.course_at_once`; likewise
         for `score_rounds` and `best_of_rounds`.
         """
-        if self.observes != "both" or not unchanged(self, PLAYED):
+        if not unchanged(self, PLAYED):
             return None
         draw = self.course_at_once if unchanged(self, DRAWN) else self.course_by_rounds
         return draw(first, last, rng)
 
-    def course_at_once(self, first: int, last: int, rng: Rng) -> Course | None:
+    def course_at_once(self, first: int, last: int, rng: Rng) -> Course:
         """`course`, from draws of all rounds at once."""
-        if self.observes != "both":
-            return None
         rounds = np.arange(first, last + 1)
         own, k = rng.over(Purpose.WORLD, rounds), self.graph_period(first)
         around = self.surroundings
@@ -349,17 +347,6 @@ def for_all_rounds(optimum: Optimum) -> Optimum:
     """An optimum with an axis for rounds that share it."""
     scores, best, lowest, value = optimum
     return Optimum(scores[..., None, :], best[..., None, :], lowest[..., None], value[..., None])
-
-
-def observed(outcome: Outcome, observes: str) -> Outcome:
-    """The observed part of an outcome: z is NaN if it is not observed, y[..., 0] is the sum of y if only that is."""
-    if observes == "both":
-        return outcome
-    y = outcome.y
-    if observes == "payoff":
-        y = np.zeros_like(outcome.y)
-        y[..., 0] = outcome.y.sum(axis=-1)
-    return outcome._replace(z=np.full_like(outcome.z, np.nan), y=y)
 
 
 def reward_range(around: Surroundings, largest: float) -> tuple[float, float]:

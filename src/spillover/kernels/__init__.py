@@ -31,7 +31,6 @@ from spillover.kernels import (  # noqa: F401  # so that every kernel is declare
     kclass,
     laws,
     measuring,
-    payoff,
     pulls,
     regression,
     rewards,

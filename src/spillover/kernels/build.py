@@ -1,5 +1,6 @@
 """How kernels are declared, compiled on first use, and loaded from Numba's cache after that."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -14,7 +15,6 @@ from numba import guvectorize
 
 from spillover.kernels.announce import ANNOUNCER, MANY, Counter, announced
 from spillover.kernels.cache import OURS, cache_folder, has_kernel, is_busy, stored
-from spillover.kernels.quick_compiling import quick_compiling
 
 PAUSE = 0.1  # seconds between looks at the processes that compile
 WALK = "import sys; from spillover.kernels.build import compile_missing; compile_missing(sys.argv[1:])"
@@ -53,10 +53,22 @@ def gufunc(signature: tuple[Any, ...], layout: str, writes: tuple[str, ...] = ()
     return registered
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Compile or load here: Numba makes so many objects that Python would look for garbage again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def build(name: str) -> np.ufunc:
     """A kernel, compiled or from the cache."""
     kernel = KERNELS[name]
-    with LOADING, stored(kernel.function), quick_compiling():
+    with LOADING, stored(kernel.function), uncollected():
         return kernel.make(cache_folder() is not None)
 
 

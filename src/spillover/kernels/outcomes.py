@@ -1,5 +1,6 @@
 """What rounds bring in kernels that play many of them: rewards, spill-over, and when the outcomes arrive."""
 
+import math
 from typing import Final
 
 from numba import njit, uint64
@@ -10,6 +11,11 @@ from spillover.kernels.vectors import add_columns, add_multiple
 # positions in `course`
 LAW: Final = 0  # how rewards are drawn, see `kernels/rewards.py`
 ADDED: Final = 1  # whether anything is added to y
+
+# what is observed of an outcome: z and y, y, or the sum of y
+ALL: Final = 0
+OVERALL: Final = 1
+PAYOFF: Final = 2
 
 FEW_ARMS: Final = 16  # up to this, adding what was not chosen is faster than leaving it out
 
@@ -35,3 +41,17 @@ def fill_outcome(r, t, key, course, concentration, columns, rewards, shocks, bas
     if course[ADDED]:
         for i in range(x.shape[0]):
             y[i] = y[i] + shocks[r, i] + baseline[r, i]
+
+
+@njit(inline="always")
+def hide(observed, z, y):
+    """Replace what is not observed of an outcome, as `foresight.observed` does."""
+    if observed != ALL:
+        total = 0.0
+        for i in range(z.shape[0]):
+            z[i] = math.nan
+            total += y[i]
+            if observed == PAYOFF:
+                y[i] = 0.0
+        if observed == PAYOFF:
+            y[0] = total

@@ -54,6 +54,15 @@ def is_fine(x, z, y, low, high):
 
 
 @njit(inline="always")
+def is_known(y):
+    """`is_fine` of an outcome whose rewards z are not observed."""
+    known = True
+    for i in range(y.shape[0]):
+        known &= abs(y[i]) <= LARGEST_OUTCOME
+    return known
+
+
+@njit(inline="always")
 def is_plain(x, z, y, low, high):
     """`is_fine` for kernels whose floating-point warnings are heard: it compares no numbers unless all are finite.
 

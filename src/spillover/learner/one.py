@@ -27,6 +27,7 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
+    copied,
     first_choice,
     nothing,
     player_of,
@@ -337,7 +338,7 @@ class Learner(Shown):
 
     def updating(self, round: int, feedback: Feedback) -> Callable[[], None]:
         """What makes the state the one after an outcome."""
-        after = self.policy.update(copy.deepcopy(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
+        after = self.policy.update(copied(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
         return self.running.becoming(after)
 
     def end(self, round: int, write: Callable[[], None], *, timed: bool) -> None:

@@ -77,6 +77,15 @@ def nothing() -> None:
     """No change."""
 
 
+def copied(state: State) -> State:
+    """A deep copy; that of arrays takes little time."""
+    if type(state) is np.ndarray and not state.dtype.hasobject:
+        return state.copy()
+    if isinstance(state, tuple) and hasattr(state, "_fields"):
+        return type(state)(*map(copied, state))
+    return deepcopy(state)
+
+
 class Running(Protocol):
     """A policy and its state in use by one learner; the functions that are returned change the state."""
 
@@ -117,7 +126,7 @@ class Usual:
             return None
         feedback = Checked(x, z, y, age, ARRIVED, probability, memo)
         # it may rewrite the state that it is given
-        return self.becoming(self.policy.update(deepcopy(self.state), feedback, rng.at(Purpose.LEARNING, round)))
+        return self.becoming(self.policy.update(copied(self.state), feedback, rng.at(Purpose.LEARNING, round)))
 
     def becoming(self, state: State) -> Callable[[], None]:
         def write() -> None:

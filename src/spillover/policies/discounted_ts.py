@@ -123,7 +123,7 @@ class DiscountedTS(OnGraph):
         return Room(self.graph.prepare(s.graph), np.empty((5, s.n_arms)))
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
-        """A draw of the means; the posterior's means and counts, the pulls in flight, and the discount's position."""
+        """A draw of the means; the posterior's means, in [0, 1], and counts; pulls in flight; the discount's place."""
         known, pulls, low, high = s.candidates, s.pulls, s.reward_range[0], s.reward_range[1]
         leader = fill_means(
             known.sums, known.counts, known.stamps, pulls.counts, pulls.stamps, known.evidence, self.discounts,
@@ -132,8 +132,7 @@ class DiscountedTS(OnGraph):
         )  # fmt: skip
         for i in range(found.shape[1]):
             found[0, i] = low + (high - low) * found[0, i]
-            found[1, i] = low + (high - low) * found[1, i]
-            found[4, i] = leader
+        found[4, 0] = leader
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         if follows_plan(s.plan, s.rounds, s.budget, x):
@@ -163,8 +162,9 @@ class DiscountedTS(OnGraph):
         index, mean, count, flying, leader = np.moveaxis(self.indices(state, rng), -2, 0)
         discount, weights = DISCOUNTS[leader[..., 0].astype(int)], np.array(state.graph.weights)
         seen: BoolArray = state.candidates.counts[..., 0, :] > 0
+        low, high = state.reward_range[..., :1], state.reward_range[..., 1:]
         return Explanation(
-            mean=np.where(seen, mean, np.nan),
+            mean=np.where(seen, low + (high - low) * mean, np.nan),
             count=count,
             clock=np.asarray((1.0 - discount**state.rounds) / (1.0 - discount)),
             index=index,

@@ -1,25 +1,25 @@
 """PayoffRegression: the payoff on the decision, without a graph and without the outcomes of single arms."""
 
+import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
-from spillover.constraints.search import top_arms
-from spillover.contracts import Policy
+from spillover import validate
+from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
+from spillover.kernels.switching import note_change
+from spillover.kernels.switching_scores import normal_excess
+from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls, rivals
 from spillover.policies.intervals import around
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, fading
-from spillover.rng import Rng
+from spillover.policies.switching_model import HAZARD, IDLE_HAZARD
+from spillover.rng import Purpose, Rng
 from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Probability,
@@ -34,13 +34,17 @@ PRIOR_ROUNDS = 1.0  # what is assumed of the noise counts as so many payoffs
 SPREAD = 0.5  # prior variance of an effect, in squared widths of the range of rewards
 CONTEXT_ON = ("both", "baseline")
 BASELINE_SCALE = 100.0  # prior variance of the baseline and of what context adds to it, in the same units
+LEAST: Final = 1e-12  # probability of a hypothesis below which it does not count
+EFFECT, DEVIATION, INDEX = 0, 1, 2  # lines that are filled in for each arm
 
 
 class PayoffState(NamedTuple):
     """What PayoffRegression has learned; coefficients are of (x, x times each context column, 1, context)."""
 
     rounds: Rounds  # (*batch,): rounds played
+    n_arms: Constant[IntArray]  # (*batch,)
     budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z, which is not used
     last_pull: Round  # (*batch, n): its round
     in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
     longest_delay: Amount  # (*batch,)
@@ -53,13 +57,27 @@ class PayoffState(NamedTuple):
     mass: Probability  # (*batch, hypotheses): probability
     mean: Finite  # (*batch, hypotheses, d)
     cover: Finite  # (*batch, hypotheses, d, d): covariance, in units of the noise variance
-    noise: Amount  # (*batch, 2): sum of squared errors, and their number
-    latest: Round  # (*batch, 1): latest round of play whose outcome has arrived
+    noise: Amount  # (*batch, 2): sum of squared standardised errors, and their number
+    latest: Round  # (*batch,): latest round of play whose outcome has arrived
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
 
 
+class Room(NamedTuple):
+    """Room to work in."""
+
+    features: Any  # (d,)
+    reach: Any  # (d,)
+    logs: Any  # (hypotheses,)
+    squares: Any  # (hypotheses,)
+    means: Any  # (hypotheses, n)
+    spreads: Any  # (hypotheses, n)
+    idle: Any  # (n,)
+    signs: Any  # (n,)
+    levels: Any  # (n,)
+
+
 @dataclass(frozen=True, kw_only=True)
-class PayoffRegression(Policy):
+class PayoffRegression(CorePolicy):
     """Bayesian linear regression of the payoff on the decision; for data with one outcome, and as a graph-free rival.
 
     The payoff is a baseline plus the total effects of the chosen arms, each with a part that the context moves; amounts
@@ -80,6 +98,10 @@ class PayoffRegression(Policy):
     context_on: str = "both"
     noise: float = 1.0
 
+    compiled = True
+    allocates = False
+    index_lines = 3
+    unchanged_by_play = tuple(set(PayoffState._fields) - {"rounds", "last_pull", "in_flight"})
     order_free = False
     explains = True
     needs_rewards = False
@@ -100,7 +122,8 @@ class PayoffRegression(Policy):
         validate.problem(problem)
         n, k = problem.n_arms, problem.context
         line, hypotheses, d = (*batch, n), (*batch, HYPOTHESES), n * (1 + k) + 1 + k
-        low, high = np.moveaxis(validate.spread("reward_range", problem.reward_range, (*batch, 2)), -1, 0)
+        reward_range = validate.spread("reward_range", problem.reward_range, (*batch, 2))
+        low, high = np.moveaxis(reward_range, -1, 0)
         unit, prior_mean = (high - low)[..., None] ** 2, np.zeros((*batch, d))
         prior_variance = np.broadcast_to(BASELINE_SCALE * unit, (*batch, d)).copy()
         prior_mean[..., :n] = ((low + high) / 2.0)[..., None]
@@ -115,7 +138,9 @@ class PayoffRegression(Policy):
         mass[..., 0] = 1.0
         return PayoffState(
             rounds=np.zeros(batch, np.int64),
+            n_arms=np.full(batch, n, np.int64),
             budget=np.full(batch, problem.budget, np.int64),
+            reward_range=reward_range,
             last_pull=np.zeros(line, np.int64),
             in_flight=np.zeros(line),
             longest_delay=np.zeros(batch),
@@ -129,89 +154,52 @@ class PayoffRegression(Policy):
             mean=np.repeat(prior_mean[..., None, :], HYPOTHESES, axis=-2),
             cover=np.repeat(cover[..., None, :, :], HYPOTHESES, axis=-3),
             noise=np.concatenate([PRIOR_ROUNDS * noise, np.full((*batch, 1), PRIOR_ROUNDS)], axis=-1),
-            latest=np.zeros((*batch, 1), np.int64),
+            latest=np.zeros(batch, np.int64),
             detected=np.zeros((*batch, 2), np.int64),
         )
 
-    def observe(self, state: PayoffState, context: Array) -> PayoffState:
-        return state._replace(context=np.broadcast_to(np.asarray(context, float), state.context.shape).copy())
+    def prepare(self, s: Any) -> Any:
+        hypotheses, d = s.mean.shape
+        a, b = np.empty((2, d)), np.empty((2, hypotheses))
+        c, e = np.empty((2, hypotheses, s.n_arms)), np.empty((3, s.n_arms))
+        return Room(a[0], a[1], b[0], b[1], c[0], c[1], e[0], e[1], e[2])
+
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
+        value_arms(s, turn.room, turn.lines[3], found)
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        value_arms(s, turn.room, turn.lines[3], turn.lines)
+        choose_top(turn.lines[INDEX], s.budget, turn, x)
+
+    def note_play(self, s: Any, x: Any) -> None:
+        note_pulls(s, x, s.latest > 0)
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        x, payoff, age = lesson.x, 0.0, s.rounds - lesson.round
+        for i in range(x.shape[0]):
+            payoff += lesson.y[i]
+        fill_features(lesson, turn.room.features)
+        remains = fade_of(s, s.latest > 0) ** age
+        if s.latest == 0:
+            expect_around(s, payoff)
+        if lesson.round > s.latest:
+            if s.latest > 0:
+                open_hypothesis(s, lesson.round, 1.0 - (1.0 - HAZARD) ** (lesson.round - s.latest))
+            s.latest = lesson.round
+        weigh_payoff(s, turn.room, payoff, lesson.round)
+        note_change(s.change_round, s.mass, s.detected)
+        note_delay(s, age)
+        for i in range(x.shape[0]):
+            if x[i]:
+                end_pull(s, i, remains)
+                s.seen[i] = max(s.seen[i], lesson.round)
+                s.pulls[i] += 1.0
 
     def effects(self, state: PayoffState) -> tuple[Array, Array, Array]:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
-        effect, deviation, index = kernels.payoff_index(
-            state.mass,
-            state.mean,
-            state.cover,
-            state.noise,
-            state.prior_mean,
-            state.prior_variance,
-            state.context,
-            state.last_pull,
-            state.in_flight,
-            state.rounds,
-            state.budget,
-            IDLE_HAZARD,
-            HORIZON,
-        )
-        return np.asarray(effect), np.asarray(deviation), np.asarray(index)
-
-    def select(self, state: PayoffState, rng: Rng) -> Choice:
-        return Choice(top_arms(self.effects(state)[2], state.budget, rng))
-
-    def played(self, state: PayoffState, x: BoolArray) -> PayoffState:
-        x = validate.decision("x", x, state.in_flight.shape)
-        rounds, fade = state.rounds + 1, fading(state.longest_delay, state.latest[..., 0] > 0)
-        return state._replace(
-            rounds=rounds,
-            last_pull=np.where(x, rounds[..., None], state.last_pull),
-            in_flight=state.in_flight * fade[..., None] + x,
-        )
-
-    def update(self, state: PayoffState, feedback: Feedback, rng: Rng) -> PayoffState:
-        anything = np.array([-np.inf, np.inf])  # z is not used
-        feedback = validate.partial_feedback(feedback, state.in_flight.shape, anything, state.rounds)
-        x, age, arrived = feedback.x, feedback.age, feedback.arrived
-        payoff = feedback.y.sum(axis=-1)
-        state = self.around_first(state, payoff, arrived)
-        played_at = state.rounds - age
-        fade = fading(state.longest_delay, state.latest[..., 0] > 0)
-        features = design(x, feedback.dose, feedback.context, state.context)
-        kernels.payoff_arrival(
-            state.change_round,
-            state.mass,
-            state.mean,
-            state.cover,
-            state.noise,
-            state.latest,
-            state.detected,
-            features,
-            x,
-            payoff,
-            played_at,
-            state.prior_mean,
-            state.prior_variance,
-            HAZARD,
-            arrived,
-        )
-        learned = x & arrived[..., None]
-        return state._replace(
-            in_flight=np.asarray(kernels.end_pulls(state.in_flight, x, fade, age, arrived)),
-            longest_delay=np.where(arrived, np.maximum(RECENT * state.longest_delay, age), state.longest_delay),
-            seen=np.where(learned, np.maximum(state.seen, played_at[..., None]), state.seen),
-            pulls=state.pulls + learned,
-        )
-
-    def around_first(self, state: PayoffState, payoff: Array, arrived: BoolArray) -> PayoffState:
-        """Expect the baseline around the first payoff: adding a constant to all payoffs then changes nothing else."""
-        n, k = state.in_flight.shape[-1], state.context.shape[-1]
-        baseline = n * (1 + k)
-        first = arrived & (state.latest[..., 0] == 0) & (state.prior_variance[..., baseline] > 0.0)
-        if not np.any(first):
-            return state
-        prior_mean, mean = state.prior_mean.copy(), state.mean.copy()
-        prior_mean[..., baseline] = np.where(first, payoff, prior_mean[..., baseline])
-        mean[..., baseline] = np.where(first[..., None], payoff[..., None], mean[..., baseline])
-        return state._replace(prior_mean=prior_mean, mean=mean)
+        found = self.indices(state, Rng(0).at(Purpose.CHOICE))
+        return found[..., EFFECT, :], found[..., DEVIATION, :], found[..., INDEX, :]
 
     def signals(self, state: PayoffState) -> dict[str, Any]:
         return {"latest": state.seen, "changes_seen": state.detected[..., 0]}
@@ -235,9 +223,158 @@ class PayoffRegression(Policy):
         )
 
 
-def design(x: BoolArray, dose: Any, context: Any, like: Array) -> Array:
+@inner
+def fill_features(lesson: Lesson, features: Any) -> None:
     """The regressors: the amounts of the chosen arms, the same times each context column, 1 and the context."""
-    amount = x.astype(float) if dose is None else np.where(x, dose, 0.0)
-    given: Array = np.zeros(like.shape) if context is None else np.broadcast_to(np.asarray(context, float), like.shape)
-    moved = [amount * given[..., k : k + 1] for k in range(given.shape[-1])]
-    return np.concatenate([amount, *moved, np.ones((*given.shape[:-1], 1)), given], axis=-1)
+    n, k = lesson.x.shape[0], lesson.context.shape[0]
+    for i in range(n):
+        amount = lesson.dose[i] if lesson.x[i] else 0.0
+        features[i] = amount
+        for c in range(k):
+            features[(1 + c) * n + i] = amount * lesson.context[c]
+    features[n * (1 + k)] = 1.0
+    for c in range(k):
+        features[n * (1 + k) + 1 + c] = lesson.context[c]
+
+
+@inner
+def expect_around(s: Any, payoff: Any) -> None:
+    """Expect the baseline around the first payoff: adding a constant to all payoffs then changes nothing else."""
+    baseline = s.n_arms * (1 + s.context.shape[0])
+    if s.prior_variance[baseline] > 0.0:
+        s.prior_mean[baseline] = payoff
+        for k in range(s.mass.shape[0]):
+            s.mean[k, baseline] = payoff
+
+
+@inner
+def open_hypothesis(s: Any, played_at: Any, chance: Any) -> None:
+    """Add the hypothesis that the effects changed just before `played_at`, in place of the least probable one.
+
+    The baseline and what context does to it are kept, as the most probable hypothesis knows them.
+    """
+    mass, mean, cover = s.mass, s.mean, s.cover
+    slot, likely, total = 0, 0, 0.0
+    for k in range(mass.shape[0]):
+        slot = k if mass[k] < mass[slot] else slot
+        likely = k if mass[k] > mass[likely] else likely
+    mass[slot] = 0.0
+    for k in range(mass.shape[0]):
+        total += mass[k]
+    for k in range(mass.shape[0]):
+        mass[k] *= (1.0 - chance) / total
+    mass[slot], s.change_round[slot] = chance, played_at
+    variance = s.noise[0] / s.noise[1]
+    for a in range(mean.shape[1]):
+        known = a >= s.n_arms
+        mean[slot, a] = mean[likely, a] if known else s.prior_mean[a]
+        for b in range(mean.shape[1]):
+            cover[slot, a, b] = cover[likely, a, b] if known and b >= s.n_arms else 0.0
+        if not known:
+            cover[slot, a, a] = s.prior_variance[a] / variance
+
+
+@inner
+def weigh_payoff(s: Any, room: Any, payoff: Any, played_at: Any) -> None:
+    """Update all hypotheses "the last change was at round r" with the payoff of a round, however late it arrives."""
+    mass, change_round, features, reach = s.mass, s.change_round, room.features, room.reach
+    count, d = s.mean.shape
+    variance, best = s.noise[0] / s.noise[1], -math.inf
+    for k in range(count):
+        room.squares[k] = 0.0
+        if change_round[k] > played_at or mass[k] < LEAST * LEAST:
+            continue
+        mean, cover = s.mean[k], s.cover[k]
+        error, spread = payoff, 1.0
+        for a in range(d):
+            error -= mean[a] * features[a]
+            reach[a] = 0.0
+        for b in range(d):
+            if features[b] != 0.0:
+                for a in range(d):
+                    reach[a] += cover[b, a] * features[b]
+        for a in range(d):
+            spread += features[a] * reach[a]
+        room.squares[k] = error * error / spread
+        room.logs[k] = -0.5 * math.log(spread) - 0.5 * room.squares[k] / variance
+        best = max(best, room.logs[k])
+        for a in range(d):  # recursive least squares
+            step = reach[a] / spread
+            mean[a] += step * error
+            for b in range(d):
+                cover[a, b] -= step * reach[b]
+    before, after = 0.0, 0.0
+    for k in range(count):
+        if change_round[k] <= played_at and mass[k] >= LEAST * LEAST:
+            before += mass[k]
+            mass[k] *= math.exp(max(room.logs[k] - best, -700.0))
+            after += mass[k]
+    surprise, total = 0.0, 0.0
+    for k in range(count):
+        if change_round[k] > played_at:  # a payoff from before the change: the likelihood is that of the others
+            mass[k] *= after / before if before > 0.0 else 1.0
+        else:
+            surprise += mass[k] * room.squares[k]
+        total += mass[k]
+    for k in range(count):
+        mass[k] /= total
+    if after > 0.0:
+        s.noise[0] += surprise / after
+        s.noise[1] += 1.0
+
+
+@inner
+def law_of_effect(mean: Any, cover: Any, context: Any, arm: Any, n: Any) -> Any:
+    """Mean and variance of what choosing an arm adds to the payoff in the given context."""
+    m, v = mean[arm], cover[arm, arm]
+    for q in range(context.shape[0]):
+        a = (q + 1) * n + arm
+        m += context[q] * mean[a]
+        v += 2.0 * context[q] * cover[arm, a]
+        for p in range(context.shape[0]):
+            v += context[q] * context[p] * cover[a, (p + 1) * n + arm]
+    return m, max(v, 0.0)
+
+
+@inner
+def value_arms(s: Any, room: Any, ordered: Any, found: Any) -> None:
+    """The expected effect of each arm on the payoff, its deviation, and the effect plus the value of information.
+
+    The value is `HORIZON` times the expected improvement over the s-th best arm, for the s best the expected loss from
+    keeping them, divided by (1 + pulls in flight)^2.
+    """
+    mass, means, spreads, n = s.mass, room.means, room.spreads, s.n_arms
+    count, variance, squares = mass.shape[0], s.noise[0] / s.noise[1], 0.0
+    for k in range(count):
+        squares += mass[k] * mass[k]
+        if mass[k] >= LEAST:
+            for i in range(n):
+                means[k, i], spreads[k, i] = law_of_effect(s.mean[k], s.cover[k], s.context, i, n)
+    for i in range(n):
+        idle = 1.0 - (1.0 - IDLE_HAZARD) ** (s.rounds - s.last_pull[i])
+        first, second, total, prior = 0.0, 0.0, 0.0, s.prior_mean[i]
+        for k in range(count):
+            if mass[k] >= LEAST:
+                total += mass[k]
+                first += mass[k] * means[k, i]
+                second += mass[k] * (means[k, i] ** 2 + variance * spreads[k, i])
+        first, second = first / total, second / total
+        second = (1.0 - idle) * second + idle * (prior * prior + s.prior_variance[i])
+        found[EFFECT, i] = (1.0 - idle) * first + idle * prior
+        found[DEVIATION, i] = math.sqrt(max(second - found[EFFECT, i] ** 2, 0.0))
+        room.idle[i] = idle
+    threshold, runner_up = rivals(found[EFFECT], s.budget, ordered)
+    missed, signs, levels = found[INDEX], room.signs, room.levels
+    for i in range(n):
+        inside = found[EFFECT, i] >= threshold and found[EFFECT, i] > 0.0
+        signs[i], levels[i] = (-1.0, runner_up) if inside else (1.0, threshold)
+        gap = signs[i] * (s.prior_mean[i] - levels[i])
+        missed[i] = room.idle[i] * normal_excess(gap, math.sqrt(s.prior_variance[i]))
+    for k in range(count):
+        if mass[k] >= LEAST:
+            share = mass[k] * mass[k] / squares  # squared: payoffs in flight will settle an improbable change anyway
+            for i in range(n):
+                gap, own = signs[i] * (means[k, i] - levels[i]), math.sqrt(variance * spreads[k, i])
+                missed[i] += (1.0 - room.idle[i]) * share * normal_excess(gap, own)
+    for i in range(n):
+        missed[i] = found[EFFECT, i] + HORIZON * missed[i] / (1.0 + s.in_flight[i]) ** 2

@@ -10,7 +10,6 @@ import numpy as np
 from spillover import validate
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
-from spillover.core.use import Use
 from spillover.kernels.averages import add_rewards, upper_bounds
 from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import graph_free_explanation
@@ -96,12 +95,8 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The index of each set, (sets,)."""
         fill_index(self, s, found)
 
-    def indices(self, state: SuperArmState, rng: Rng) -> Array:
-        """The index of each set, (*batch, sets)."""
-        use, shape = Use(self, state), state.averages.sums.shape
-        found = np.empty((use.count, shape[-1]))
-        use.run("index", *use.turn(rng), found)
-        return found.reshape(shape)
+    def index_shape(self, state: SuperArmState) -> tuple[int, ...]:
+        return state.averages.sums.shape[-1:]
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         scores, chosen = turn.room

@@ -74,6 +74,7 @@ class SwitchingSEM(OnGraph):
 
     order_free = False
     accepts_missing = True
+    kernels = ("feedback_fault", "top_arms")
     constants: ClassVar[Mapping[str, int]] = {"dating": 0}
     helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7

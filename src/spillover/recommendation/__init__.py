@@ -1,7 +1,7 @@
 """From a table to the next decision: the choice, the same by what is known alone, and how far to trust it."""
 
 from spillover.recommendation.decide import decide, next_decision
-from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.estimates import Facts, facts_of
 from spillover.recommendation.question import RECOMMENDED, Question
 from spillover.recommendation.result import ArmAnswer, Recommendation
 

@@ -15,10 +15,9 @@ from spillover.history.replay import Checkpoints
 from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.reasons.decision import feasibility
-from spillover.recommendation.estimates import history_effects, is_relative, with_effects
-from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.clarity import Trial, best_trial, with_swap
+from spillover.recommendation.estimates import Facts, facts_of, history_effects, is_relative, with_effects
 from spillover.recommendation.question import RECOMMENDED, Question
-from spillover.recommendation.trial import Trial, best_trial, with_swap
 from spillover.regression import Effects
 from spillover.types import BoolArray, Explanation
 

@@ -20,8 +20,7 @@ from spillover.policies import find_policy
 from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
 from spillover.recommendation.clarity import unclear
-from spillover.recommendation.estimates import is_relative
-from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.estimates import Facts, facts_of, is_relative
 from spillover.recommendation.question import Question
 from spillover.recommendation.result import Recommendation, arm_answers
 from spillover.validate import quoted

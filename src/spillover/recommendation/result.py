@@ -13,7 +13,7 @@ from spillover.formatting import Interval, Shown
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_names, join_rounds
-from spillover.recommendation.trial import Trial
+from spillover.recommendation.clarity import Trial
 from spillover.registry import needed_for
 from spillover.validate import quoted
 

@@ -28,7 +28,7 @@ from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.reasons.paths import has_effects, reached
 from spillover.reasons.render import align_columns, format_number, format_part, is_visible, reason_lines, shown_interval
-from spillover.recommendation.facts import Facts, facts_of
+from spillover.recommendation.estimates import Facts, facts_of
 from spillover.recommendation.result import ArmAnswer, Recommendation
 from spillover.types import Array
 from spillover.validate import quoted

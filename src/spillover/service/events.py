@@ -196,9 +196,9 @@ class Head:
     digest: str = START
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Entry:
-    """An event as it was stored: `text` holds everything, and `digest` is its hash."""
+    """An event as it was stored: `text` holds everything, and `digest` is its hash. The columns of a log."""
 
     stream: str
     seq: int
@@ -206,6 +206,10 @@ class Entry:
     text: str
     digest: str
     attachment: bytes = b""
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        return (self.stream, self.seq, self.key, self.text, self.digest, self.attachment)
 
     @cached_property
     def content(self) -> dict[str, Any]:

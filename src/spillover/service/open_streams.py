@@ -85,6 +85,7 @@ class OpenStreams:
         self.streams: OrderedDict[str, OpenStream] = OrderedDict()
         self.learned: OrderedDict[str, int] = OrderedDict()  # bytes that each stream has learned, the latest last
         self.learned_bytes = 0  # in all
+        self.recorded = 0  # entries
         self.lock = threading.Lock()
 
     def opened(self, stream: str) -> OpenStream:
@@ -123,8 +124,8 @@ class OpenStreams:
             yield found.ledger
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Take in what is new: where nobody else writes, what this process has not read yet."""
-        if self.log.sole_writer and ledger.exists:
+        """Take in what is new; where only this object has written to the log, it knows all."""
+        if ledger.exists and self.log.written == self.recorded:
             return
         before, start = ledger.head.seq, perf_counter()
         stream = ledger.head.stream
@@ -189,6 +190,8 @@ class OpenStreams:
         try:
             entries = self.log.append(ledger.head, [draft(event=e, key=k) for e, k in zip(events, keys, strict=True)])
             ledger.apply_all(entries)
+            with self.lock:
+                self.recorded += len(entries)
         except BaseException as error:  # what was recorded, if anything, is read again
             self.forget(ledger.head.stream)
             if isinstance(error, Moved):

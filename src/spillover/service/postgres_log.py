@@ -13,8 +13,8 @@ import psycopg.conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from spillover.service.errors import StorageError
-from spillover.service.events import Draft, Entry, Head, head_after, sealed
-from spillover.service.log import AT_ONCE, EventLog, Moved, StripedLock
+from spillover.service.events import START, Draft, Entry, Head, head_after, sealed
+from spillover.service.log import Moved, SqlLog, StripedLock
 
 VERSION = 1
 WAIT = 10.0  # seconds for a connection
@@ -47,7 +47,7 @@ ACCEPTED = "an address such as postgresql://user@host/name (with %40 for @ in a 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class PostgresLog(EventLog):
+class PostgresLog(SqlLog):
     """A log in a database; `address` is a connection string such as postgresql://user@host/name."""
 
     def __init__(self, address: str, *, connections: int = 16) -> None:
@@ -101,14 +101,17 @@ class PostgresLog(EventLog):
 
     def append(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
         with self.connection() as connection, failing(), connection.transaction():
-            if find_head(connection, head.stream, lock=True) != head:
+            # nobody else may move it until the transaction ends
+            asked = "SELECT seq, digest FROM spillover_streams WHERE name = %s FOR UPDATE"
+            now = connection.execute(asked, (head.stream,)).fetchone() or (0, START)
+            if now != (head.seq, head.digest):
                 raise Moved(head.stream)
             found: list[Entry] = []
             for draft in drafts:
                 found.append(sealed(head, draft))
                 head = head_after(found[-1])
-            rows = [(e.stream, e.seq, e.key, e.text, e.digest, e.attachment) for e in found]
-            connection.cursor().executemany("INSERT INTO spillover_entries VALUES (%s, %s, %s, %s, %s, %s)", rows)
+            insert = "INSERT INTO spillover_entries VALUES (%s, %s, %s, %s, %s, %s)"
+            connection.cursor().executemany(insert, [entry.row for entry in found])
             connection.execute(
                 "INSERT INTO spillover_streams VALUES (%s, %s, %s) "
                 "ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, digest = excluded.digest",
@@ -116,44 +119,20 @@ class PostgresLog(EventLog):
             )
         return found
 
-    def head(self, stream: str) -> Head:
-        with self.connection() as connection, failing():
-            return find_head(connection, stream)
-
     def check_ready(self) -> None:
         with self.connection() as connection, failing():
             row = connection.execute("SELECT pg_is_in_recovery(), current_setting('transaction_read_only')").fetchone()
         if row != (False, "off"):
             raise StorageError("database: must be writable, and not a read-only copy")
 
-    def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
-        asked = "SELECT * FROM spillover_entries WHERE stream = %s AND seq > %s AND seq <= %s ORDER BY seq LIMIT %s"
-        last = 2**62 if upto is None else upto
+    def rows(self, statement: str, *values: Any) -> list[Any]:
         with self.connection() as connection, failing():
-            return [entry_of(*row) for row in connection.execute(asked, (stream, after, last, limit))]
-
-    def with_key(self, stream: str, key: str) -> Entry | None:
-        asked = "SELECT * FROM spillover_entries WHERE stream = %s AND key = %s"
-        with self.connection() as connection, failing():
-            row = connection.execute(asked, (stream, key)).fetchone()
-        return None if row is None else entry_of(*row)
-
-    def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
-        asked = "SELECT name, seq, digest FROM spillover_streams WHERE name > %s ORDER BY name LIMIT %s"
-        with self.connection() as connection, failing():
-            rows = connection.execute(asked, (after, limit)).fetchall()
-        return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in rows]
+            return connection.execute(statement.format("spillover_").replace("?", "%s"), values).fetchall()
 
     def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
         asked = "INSERT INTO spillover_answers VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
         with suppress(StorageError), self.connection() as connection, failing():
             connection.execute(asked, (stream, seq, answer))
-
-    def kept_answer(self, stream: str, seq: int) -> bytes | None:
-        asked = "SELECT answer FROM spillover_answers WHERE stream = %s AND seq = %s"
-        with self.connection() as connection, failing():
-            row = connection.execute(asked, (stream, seq)).fetchone()
-        return None if row is None else bytes(row[0])
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -171,17 +150,6 @@ class PostgresLog(EventLog):
 
     def close(self) -> None:
         self.pool.close()
-
-
-def find_head(connection: Connection, stream: str, *, lock: bool = False) -> Head:
-    """The end of a stream. lock: nobody else may move it until the transaction ends."""
-    asked = "SELECT seq, digest FROM spillover_streams WHERE name = %s" + (" FOR UPDATE" if lock else "")
-    row = connection.execute(asked, (stream,)).fetchone()
-    return Head(stream=stream) if row is None else Head(stream=stream, seq=row[0], digest=row[1])
-
-
-def entry_of(stream: str, seq: int, key: str, text: str, digest: str, attachment: bytes) -> Entry:
-    return Entry(stream=stream, seq=seq, key=key, text=text, digest=digest, attachment=bytes(attachment))
 
 
 def check_address(address: str) -> None:

@@ -319,13 +319,15 @@ class Service:
 
         They are computed when they are first asked for, from what was known before the decision, and kept.
         """
-        event, seq = (found := self.decision(stream, round)).event, found.entry.seq
-        if (kept := self.log.kept_answer(stream, seq)) is not None:
-            return unpacked(kept)
+        decision = self.decision(stream, round)
+        event, seq = decision.event, decision.entry.seq
+        kept = self.log.kept_answer(stream, seq)
         with self.open_streams.writing(stream) as ledger:
             before = ledger.reasons_at.get(event.round)
-        if before is not None:  # an entry of an earlier version of the package
-            return unpacked(self.entry_at(stream, before).attachment)
+        if kept is None and before is not None:  # an entry of an earlier version of the package
+            kept = self.entry_at(stream, before).attachment
+        if kept is not None and (known := unpacked(kept)) is not None:
+            return known
         whole = self.answer_to(stream, Coming(event.round, event.context, event.unavailable), event.made_from["seq"])
         self.log.keep_answer(stream, seq, packed(whole))
         return whole

@@ -13,8 +13,6 @@ from spillover.history.rounds import calendar
 from spillover.service.ledger import Ledger
 from spillover.service.settings import Settings, is_number
 
-SPARE = 8  # there is room for one more row in so many
-FEWEST_SPARE = 64
 FIRST = "1"  # the round to decide where none is named and none was played
 
 
@@ -140,45 +138,6 @@ def columns_option(settings: Settings) -> str | None:
 # --- histories -------------------------------------------------------------------------------------------------------
 
 
-class SharedRows:
-    """Tables with the same number of rows, made longer in place while rows are only added.
-
-    No row is written twice, so earlier and shorter tables stay as they are.
-
-    >>> rows = SharedRows()
-    >>> (first,) = rows.joined([np.zeros((0, 2))], 0, [np.ones((3, 2))])
-    >>> (second,) = rows.joined([first], 3, [np.full((1, 2), 7.0)])
-    >>> len(first), second[-1], np.shares_memory(first, second)
-    (3, array([7., 7.]), True)
-    """
-
-    def __init__(self) -> None:
-        self.memory: list[Any] = []
-        self.filled = 0
-
-    def joined(self, before: Sequence[Any], start: int, parts: Sequence[Any]) -> list[Any]:
-        """The first `start` rows of the tables before, followed by others; `before` stays as it is."""
-        total = start + len(parts[0])
-        if not self.ends_with(before, start) or total > len(self.memory[0]):
-            self.memory = [np.empty((with_spare(total), *part.shape[1:]), part.dtype) for part in parts]
-            for memory, old in zip(self.memory, before, strict=True):
-                memory[:start] = old[:start]
-        for memory, part in zip(self.memory, parts, strict=True):
-            memory[start:total] = part
-        self.filled = total
-        return [memory[:total] for memory in self.memory]
-
-    def ends_with(self, before: Sequence[Any], start: int) -> bool:
-        """Whether these tables are here, and nothing was written after their first `start` rows."""
-        return self.filled == start > 0 and all(
-            old.base is memory for old, memory in zip(before, self.memory, strict=True)
-        )
-
-
-def with_spare(rows: int) -> int:
-    return rows + max(rows // SPARE, FEWEST_SPARE)
-
-
 def history_of(ledger: Ledger, coming: Coming | None = None) -> History:
     """The history of a stream. coming: the round to decide, where its context or its name is part of the table."""
     settings, labels = ledger.settings, learned_rounds(ledger)
@@ -199,12 +158,11 @@ def plain_history(
     labels: Sequence[str],
     known: History | None = None,
     unchanged: int = 0,
-    memory: SharedRows | None = None,
 ) -> History:
     """The history of a stream with own rewards as far as a policy learns from it; see `with_calendar`.
 
     The cells become a history by the functions that read them from a file, without the detour. known: an earlier
-    history of the stream, of which so many rounds are unchanged. memory: what both can share.
+    history of the stream, of which so many rounds are unchanged.
     """
     settings = ledger.settings
     start = 0 if known is None else all_arrived(known, unchanged)
@@ -214,7 +172,7 @@ def plain_history(
     parts: list[Any] = [ledger.x[rows], *(-part if settings.minimise else part for part in (new.z, new.y)), new.arrived]
     if known is not None and start > 0:
         before = (known.x, known.z, known.y, known.arrived)
-        parts = (memory or SharedRows()).joined(before, start, parts)
+        parts = [np.concatenate([old[:start], part]) for old, part in zip(before, parts, strict=True)]
     x, z, y, arrived = parts
     return History(
         arms=settings.arms,

@@ -19,7 +19,7 @@ from spillover.delays import (
     LossyDelay,
     UniformDelay,
 )
-from spillover.foresight import ForeseeableWorld, best_of_each, drawn, score_each
+from spillover.foresight import ForeseeableWorld, best_of_each, drawn, observed, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
@@ -37,7 +37,7 @@ from spillover.testing.trial import (
     snapshot,
     start_trial,
 )
-from spillover.types import Batch, BoolArray, Explanation, Feedback, Problem, State
+from spillover.types import Batch, BoolArray, Explanation, Feedback, Outcome, Problem, State
 
 # Relative tolerances for the explanations after the same feedback in another order. The graph is solved to a tolerance
 # of its own; statistics differ by rounding only. `chosen` is left out, because rounding may break a tie.
@@ -296,7 +296,8 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
         for t in range(first, end):
             row = t - first
             z, y = kernels.play(course.total, course.rewards[..., row, :], x[0, :, t - 1])
-            foreseen = {"z": z, "y": y + noise[..., row, :] + baseline[..., row, :]}
+            seen = observed(Outcome(z, y + noise[..., row, :] + baseline[..., row, :]), world.problem.observes)
+            foreseen = {"z": seen.z, "y": seen.y}
             outcome = world.play(t, x[0, :, t - 1], rng.at(Purpose.WORLD, t))
             broken = f"course({first}, {end - 1}) differs from play in round {t}"
             demand_equal(foreseen, {"z": np.asarray(outcome.z), "y": np.asarray(outcome.y)}, broken, remedy)
