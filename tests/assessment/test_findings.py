@@ -133,8 +133,10 @@ def test_an_arm_that_was_switched_on_once() -> None:
 def test_outcomes_that_add_up_to_one() -> None:
     x, y, _ = table(10)
     shares = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
-    assert said(assess(x, shares), "constant-sum").warning
-    assert "constant-sum" not in codes(assess(x, y))
+    for digits in (2, 4, 16):
+        assert said(assess(x, shares.round(digits)), "constant-sum").warning
+    for others in (y, y.round(1), y > np.median(y), np.random.default_rng(0).poisson(20, y.shape)):
+        assert "constant-sum" not in codes(assess(x, np.asarray(others, float)))
 
 
 def test_a_baseline_is_seen_where_nothing_is_chosen() -> None:

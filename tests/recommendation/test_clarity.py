@@ -7,6 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover.assessment import assess
+from spillover.assessment.findings import WARNING, Finding
 from spillover.constraints import Include, Unavailable
 from spillover.reasons import reasons
 from spillover.recommendation.clarity import HORIZON, probability_of_wrong, unclear, value_of_learning
@@ -19,12 +20,14 @@ EFFECTS = np.diag([1.0, 0.5, 0.4])
 BEST = np.array([True, False, False])
 
 
-def why(x=None, y=None, *, sees_rewards=False, best=BEST, **options):
+def why(x=None, y=None, *, sees_rewards=False, best=BEST, said=(), **options):
     if x is None:
         x, y, _ = table(0, arms=3, effects=EFFECTS)
     known = explanation(EFFECTS, **options)
     found = reasons(known, arms=list("abc"), budget=int(best.sum()))
-    return list(unclear(found, replace(known, chosen=best), assess(x, y, arms="abc"), sees_rewards=sees_rewards))
+    assessment = assess(x, y, arms="abc")
+    assessment = replace(assessment, findings=(*assessment.findings, *said))
+    return list(unclear(found, replace(known, chosen=best), assessment, sees_rewards=sees_rewards))
 
 
 def test_clear_where_the_best_is_known_to_be_better() -> None:
@@ -76,6 +79,14 @@ def test_too_few_rounds_arms_together_and_constant_outcomes() -> None:
     x[:, 0] = True
     assert "a was chosen in every round" in why(x, y)
     assert why(x, np.ones_like(y))[0] == "all outcomes are the same"
+
+
+def test_not_clear_where_effects_may_have_changed_again_or_a_pair_may_be_better() -> None:
+    (reason,) = why(said=[Finding("changes", WARNING, "Effects have changed.")])
+    assert reason == "effects have changed, and a change in the last 6 rounds could not be seen yet"
+    assert why(said=[Finding("pair", WARNING, "b and c bring less.", ("b", "c"))]) == []
+    for code, arms in (("pair", ("a", "b")), ("pair-together", ("b", "c"))):
+        assert why(said=[Finding(code, WARNING, "", arms)]) == ["effects of some pairs of arms do not add up"]
 
 
 def test_nothing_is_known_without_outcomes() -> None:

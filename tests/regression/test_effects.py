@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from spillover.regression import Effects, estimate_effects
+from spillover.regression import Effects, Structure, estimate_effects
+from spillover.regression.effects import HELPFUL, Candidate, likely_helpful, worth_averaging
 from spillover.regression.robust import without_outliers
 from spillover.regression.sparse import sparse_effects
+from spillover.regression.structure import Table
 
 SIZES = np.array([2.0, 1.0, 0.5, 0.0])
 
@@ -147,11 +149,16 @@ def test_an_own_effect_that_is_never_seen_is_that_of_the_others() -> None:
     assert found.deviations[4, 4] > 3 * found.deviations[0, 0]
 
 
-def test_outcomes_without_noise_have_narrow_intervals() -> None:
-    x, _, effects = several()
-    found = estimated(x, 3.0 + x @ np.diag(np.diag(effects)))
-    assert found.total == pytest.approx(np.diag(effects), rel=1e-3)  # with no noise at all, rounding is all there is
-    assert np.median(deviations(found)) < 0.01  # rounding can look like a late change of an arm
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1e-4])
+@pytest.mark.parametrize("seed", range(3))
+def test_outcomes_with_hardly_any_noise_have_narrow_intervals(noise, seed) -> None:
+    x, _, effects = several(seed)
+    own = np.diag(effects)
+    y = 3.0 + x * own + noise * np.random.default_rng(seed).normal(size=x.shape)
+    for outcomes in (y, y.sum(axis=1, keepdims=True)):
+        found = estimated(x, outcomes)
+        assert found.total == pytest.approx(own, abs=1e-3)
+        assert deviations(found).max() < 1e-3  # rounding is no evidence of a late change of an arm
 
 
 def test_context_columns_that_depend_on_each_other_are_those_without() -> None:
@@ -201,6 +208,36 @@ def test_differences_are_known_where_one_arm_is_chosen_in_each_round() -> None:
     assert found.total == pytest.approx(SIZES - SIZES.mean(), abs=0.2)
     assert (deviations(found) < 0.2 * deviations(plain)).all()
     assert found.total.sum() == pytest.approx(0.0, abs=1e-9)
+
+
+def test_arms_help_on_average_more_probably_than_not() -> None:
+    total, covariance = np.array([-0.2, 0.3, 0.1]), 0.3 + np.diag([0.2, 0.4, 0.1])
+    draws = np.random.default_rng(0).multivariate_normal(total, covariance, 400_000)
+    weight = np.where(draws.mean(axis=1) > 0, HELPFUL, 1.0 - HELPFUL)
+    mean, spread = likely_helpful(total, covariance)
+    assert mean == pytest.approx(np.average(draws, axis=0, weights=weight), abs=0.01)
+    assert spread == pytest.approx(np.cov(draws.T, aweights=weight), abs=0.01)
+
+
+def test_a_structure_is_no_more_probable_for_being_tried_often() -> None:
+    x, y, _ = simulated()
+    table = Table(np.asarray(x, float), y[:, None], np.zeros((120, 0)))
+    plain, growing = Structure(), Structure(trend=0.1)
+    once = [Candidate(0.0, 1.0, table, plain), Candidate(1.0, 1.0, table, growing)]
+    often = [*once, *(Candidate(0.0, 1.0, table, plain._replace(own=size)) for size in (0.1, 1.0, 3.0))]
+    for found in (once, often):
+        kept, weights = worth_averaging(found)
+        growth = sum(weight for one, weight in zip(kept, weights.tolist(), strict=True) if one.structure.trend)
+        assert growth == pytest.approx(np.e / (1 + np.e))
+
+
+def test_changes_at_many_times_count_together() -> None:
+    x, y, _ = simulated()
+    table = Table(np.asarray(x, float), y[:, None], np.zeros((120, 0)))
+    never = Candidate(0.0, 1.0, table, Structure())
+    changed = [Candidate(np.log(0.01), 1.0, table, Structure(changes=(ago,))) for ago in range(10, 40)]
+    kept, weights = worth_averaging([never, *changed])
+    assert weights[[not one.structure.changes for one in kept]] == pytest.approx([1.0 / 1.3])
 
 
 def test_sparse_effects_of_an_orthogonal_design_are_shrunk_alone() -> None:

@@ -42,7 +42,18 @@ def test_it_is_as_good_as_least_squares_or_better(kind, better) -> None:
     assert np.mean([share for share, _ in found]) > np.mean(plain) + better
 
 
-@pytest.mark.parametrize("kind", ["promotions, 52 weeks", "one outcome, 52 weeks", "a growing shop", "a season"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "promotions, 52 weeks",
+        "one outcome, 52 weeks",
+        "one outcome, 104 weeks",
+        "a growing shop",
+        "a season",
+        "dips after promotions",
+        "effects switched",
+    ],
+)
 def test_intervals_contain_the_truth(kind) -> None:
     inside = []
     for shop in shops(kind):

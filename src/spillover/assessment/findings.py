@@ -25,6 +25,7 @@ DECISIVE = {  # findings that are repeated next to a decision and an evaluation
     "later-effects",
     "outlier",
     "pair",
+    "pair-together",
     "pooled-effect",
     "saturation",
     "season-in-residuals",
@@ -56,6 +57,7 @@ class Finding(NamedTuple):
         return {"code": self.code, "severity": self.severity, "sentence": self.sentence, "arms": list(self.arms)}
 
 
+STEADY = 0.25  # of what single outcomes vary by: a sum that varies by less may be constant, but for rounding
 ENOUGH = 3  # rounds for each unknown, below which estimates are said to be rough
 RARE = 5  # fewer rounds with (or without) an arm than this say little of it
 INFLATED = 10.0  # a standard error more than 3 times larger than it would be with independent choices
@@ -234,6 +236,17 @@ def follows_trend(x: BoolArray) -> BoolArray:
     return np.asarray((clock @ x) ** 2 * len(x) > STRONG * times * (len(x) - times) * (clock @ clock))
 
 
+def has_constant_sum(y: Array) -> bool:
+    """Whether the outcomes (rounds, outcomes) of all rounds add up to the same number, but for rounding."""
+    whole = y[np.isfinite(y).all(axis=1)]
+    if y.shape[1] < 2 or not len(whole):
+        return False
+    apart = float(np.ptp(whole.sum(axis=1)))
+    unit = float(np.diff(np.unique(whole)).min(initial=np.inf)) if np.ptp(whole) else 0.0  # at least that of rounding
+    rounded = apart <= y.shape[1] * unit and apart <= STEADY * float(np.ptp(whole, axis=0).mean())
+    return bool(rounded or apart <= NEGLIGIBLE * np.abs(whole).max())
+
+
 def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
     """Outcomes without a choice, outcomes that never vary, and causes that all outcomes of a round share."""
     y, scale = data.y, float(np.nanmax(np.abs(data.y), initial=0.0)) if np.isfinite(data.y).any() else 0.0
@@ -247,10 +260,10 @@ def outcome_findings(data: Data, reduced: ReducedForm) -> Iterator[Finding]:
         sentence = f"{every} are always the same: they say nothing about the arms."
         yield Finding("constant-outcomes", WARNING if constant.all() else NOTE, sentence, names if data.own else ())
     total = y[data.complete].sum(axis=1)
-    if len(total) > ENOUGH and not constant.all() and y.shape[1] > 1 and np.ptp(total) <= NEGLIGIBLE * scale:
+    if len(total) > ENOUGH and not constant.all() and has_constant_sum(y):
         sentence = (
-            f"The outcomes of every round add up to the same number ({short_number(float(total[0]))}): choosing arms "
-            "can only move shares between them, and no decision changes the sum."
+            f"The outcomes of every round add up to the same number ({short_number(float(total.mean()))}): choosing "
+            "arms can only move shares between them, and no decision changes the sum."
         )
         yield Finding("constant-sum", WARNING, sentence)
     missing = int((~known[data.known]).sum())

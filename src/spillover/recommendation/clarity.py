@@ -14,7 +14,9 @@ from spillover.regression import Effects
 from spillover.types import Array, BoolArray, Explanation
 
 MOST_LOST = 0.25  # of what the best arms would bring: a choice that loses more is wrong
-DOUBT = 0.05  # probability of a wrong choice up to which the answer is clear
+DOUBT = 0.03  # probability of a wrong choice up to which the answer is clear: below 1 in 20, as models are never right
+USUAL_CHANGES = 1.5  # in a table in which one was found
+UNSEEN = 6  # rounds after which a change of the effects can be seen at the earliest
 DRAWS = 400  # of the effects
 FEW_DRAWS = 60  # under constraints, where a search is needed for each
 FEW_STEPS = 1_000  # of such a search
@@ -54,8 +56,11 @@ def unclear(
     if not sees_rewards:
         yield from design_problems(reasons, best, assessment)
         yield from mixed_up(good, assessment)
-        if any(one.code == "pair" and set(one.arms) & good for one in assessment.findings):
+        pairs = [one for one in assessment.findings if one.code in {"pair", "pair-together"}]
+        if any(one.code == "pair-together" or set(one.arms) & good for one in pairs):
             yield "effects of some pairs of arms do not add up"
+        if assessment.find("changes") and DOUBT * assessment.known < UNSEEN * USUAL_CHANGES:
+            yield f"effects have changed, and a change in the last {UNSEEN} rounds could not be seen yet"
     if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > DOUBT:
         yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"
 

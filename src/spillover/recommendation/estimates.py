@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.assessment import Assessment, assess
-from spillover.assessment.findings import FINE, WARNING, Finding
+from spillover.assessment.findings import FINE, WARNING, Finding, has_constant_sum
 from spillover.formatting import count_of, join_names, short_number
 from spillover.history import History
 from spillover.history.record import standard_context
@@ -44,12 +44,6 @@ def history_effects(history: History) -> Effects | None:
     if is_relative(history):
         found = found.compared_with_average()
     return found if np.isfinite(found.covariance).all() and np.isfinite(found.total).all() else None
-
-
-def has_constant_sum(y: Array) -> bool:
-    """Whether the outcomes of all rounds add up to the same number: effects on them are then not sparse."""
-    total = y.sum(axis=1)[np.isfinite(y).all(axis=1)]
-    return bool(y.shape[1] > 1 and len(total) and np.ptp(total) <= SMALL * np.abs(y[np.isfinite(y)]).max())
 
 
 def sees_any_effect(amounts: Array, y: Array) -> bool:
@@ -150,7 +144,7 @@ def effect_findings(history: History, found: Effects | None) -> Iterator[Finding
             f"their effects ({short_number(abs(pair.beyond))}, standard error {short_number(pair.error)}): sets are "
             "chosen as if effects added up."
         )
-        yield Finding("pair", WARNING, sentence, pair.arms)
+        yield Finding("pair" if pair.beyond < 0 else "pair-together", WARNING, sentence, pair.arms)
     follow = follows_outcomes(history)
     if follow.any():
         arms = tuple(arm for arm, here in zip(history.arms, follow.tolist(), strict=True) if here)

@@ -1,7 +1,8 @@
 """What choosing each arm brings: the posterior of total effects, averaged over structures."""
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from math import erf
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,14 +14,17 @@ from spillover.types import Array, IntArray
 
 POWERS = (1.0, 0.5)  # of amounts that vary: proportional effects, or effects that saturate
 LEAST_WEIGHT = 0.03  # of a structure that is averaged over
+FEWEST = 2  # structures of a kind that is probable, though none of them is
 ADJUSTED = 2  # passes in which what outcomes share is taken out
 SHRUNK = 2.0  # rounds, for each outcome, by which correlations between outcomes are shrunk
 ACTIVE = 0.02  # of the largest: a coefficient with a smaller prior variance is 0
 LEARNED = 3.0  # rounds that each prior variance costs, as it was learned from the same data
-MOVING = 2.0  # more of the variance where effects move: smooth changes are a poor model of sudden ones
+LIKELY = 0.5  # probability from which on the data, and not the prior alone, speak for effects that move
+MOVING = 2.5  # more of the variance where effects move: smooth changes are a poor model of sudden ones
 FAT_TAILED = 1.0  # more of the variance where outliers were pulled in: how far was learned from few of them
 SATURATED = 2.0  # more of the variance where effects saturate: each arm does so, and carries over, in its own way
 PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that may be left out
+HELPFUL = 0.95  # prior probability that arms help on average: otherwise nobody would choose them
 ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
 
@@ -60,6 +64,25 @@ class Effects(NamedTuple):
         return max(ways, key=ways.__getitem__)
 
 
+class Candidate(NamedTuple):
+    """A structure that may be averaged over, of amounts to some power."""
+
+    score: float  # log evidence
+    power: float
+    table: Table
+    structure: Structure
+
+    @property
+    def shape(self) -> tuple[float, Structure]:
+        """Which blocks there are."""
+        return self.power, self.structure.shape
+
+    @property
+    def kind(self) -> tuple[float, Structure, int]:
+        """Which blocks there are, and how many changes, whenever they were."""
+        return self.power, self.structure.shape._replace(changes=()), len(self.structure.changes)
+
+
 class Posterior(NamedTuple):
     """Of one structure; see `Effects`."""
 
@@ -95,22 +118,20 @@ def estimate_effects(
     if len(pulled) > 1 and any((one != pulled[0]).any() for one in pulled):  # evidence of different data has no ratio
         for table in tables.values():
             table.search_with(np.mean(pulled, axis=0))
-    found = [(score, power, table, one) for power, table in tables.items() for score, one in table.found()]
-    likelihood = np.array([score for score, *_ in found])
-    weights = np.exp(likelihood - likelihood.max())
-    kept = weights / weights.sum() >= LEAST_WEIGHT
-    found = [one for one, counts in zip(found, kept.tolist(), strict=True) if counts]
-    weights = weights[kept] / weights[kept].sum()
+    found, weights = worth_averaging(
+        [Candidate(score, power, table, one) for power, table in tables.items() for score, one in table.found()]
+    )
     parts = [posterior(table, one, coming) for _, _, table, one in found]
     mean = averaged(weights, [part.total for part in parts])
     spread = [part.covariance + np.outer(part.total - mean, part.total - mean) for part in parts]
-    table, best = found[int(weights.argmax())][2:]
+    _, _, table, best = found[int(weights.argmax())]
     rounds = max(averaged(weights, [informative_rounds(table, one) for *_, table, one in found]), 3.0)
     moving = float(weights @ [bool(one.drift or one.changes) for *_, one in found])
     saturated = float(weights @ [power < 1.0 for _, power, _, _ in found])
     fat_tailed = float((np.nan_to_num(np.abs(pulled[0] - table.measured)) > PULLED).any(axis=0).mean())
-    misfit = MOVING * moving + SATURATED * saturated + FAT_TAILED * fat_tailed
-    doubt = (1.0 + LEARNED * table.n * (1 + best.lags) / rounds) * (1.0 + misfit)
+    misfit = MOVING * min(moving / LIKELY, 1.0) ** 2 + SATURATED * saturated + FAT_TAILED * fat_tailed
+    learned = best.lags + (table.m > 1)  # the variance of the effects of one outcome is averaged over
+    doubt = (1.0 + LEARNED * table.n * learned / rounds) * (1.0 + misfit)
     effects = averaged(weights, [part.effects for part in parts])
     squares = averaged(weights, [part.deviations**2 + (part.effects - effects) ** 2 for part in parts])
     seen, known = np.isfinite(outcomes), np.isfinite(outcomes).any(axis=1)
@@ -133,6 +154,32 @@ def estimate_effects(
     )
 
 
+def worth_averaging(found: Sequence[Candidate]) -> tuple[list[Candidate], Array]:
+    """The structures to average over, and their probabilities.
+
+    Variants of a shape, by the variances of its blocks, share the probability of the best one: how many of them the
+    search came across says nothing. What is left out for its small probability leaves it to others of its kind.
+    """
+    shapes: dict[Any, list[Candidate]] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        shapes.setdefault(one.shape, []).append(one)
+    top = max(one.score for one in found)
+    kinds: dict[Any, list[tuple[float, Candidate]]] = {}
+    for variants in shapes.values():
+        some = variants if variants[0].table.m == 1 else variants[:1]  # sparse effects learn their own variances
+        shares = np.exp([one.score - top for one in some]) / np.exp([one.score - some[0].score for one in some]).sum()
+        kinds.setdefault(some[0].kind, []).extend(zip(shares.tolist(), some, strict=True))
+    least = LEAST_WEIGHT * sum(share for several in kinds.values() for share, _ in several)
+    kept: list[tuple[float, Candidate]] = []
+    for several in kinds.values():
+        mass = sum(share for share, _ in several)
+        likely = [pair for pair in several if pair[0] >= least] or sorted(several, key=lambda pair: -pair[0])[:FEWEST]
+        left = sum(share for share, _ in likely)
+        kept += [(share * mass / left, one) for share, one in likely] if mass >= least else []
+    weights = np.array([share for share, _ in kept])
+    return [one for _, one in kept], weights / weights.sum()
+
+
 def raised(amounts: Array, power: float) -> Array:
     return np.asarray(np.sign(amounts) * np.abs(amounts) ** power)
 
@@ -152,8 +199,7 @@ def of_one_outcome(table: Table, structure: Structure, coming: Array) -> Posteri
     mean, cover, noise = table.model.posterior(layout.places, layout.variance)
     sums = sums_over_blocks(layout.block, n, coming)
     moved = sums_over_blocks(layout.block, n, coming, ("moved",))
-    total = scale * sums @ mean[0]
-    covariance = scale**2 * float(noise[0]) * sums @ cover[0] @ sums.T
+    total, covariance = likely_helpful(scale * sums @ mean[0], scale**2 * float(noise[0]) * sums @ cover[0] @ sums.T)
     return Posterior(
         total=total,
         covariance=covariance,
@@ -163,6 +209,21 @@ def of_one_outcome(table: Table, structure: Structure, coming: Array) -> Posteri
         probability=np.ones((1, n)),
         moved=scale * moved @ mean[0],
     )
+
+
+def likely_helpful(total: Array, covariance: Array) -> tuple[Array, Array]:
+    """The posterior if arms help on average with the probability `HELPFUL`, by a prior that was symmetric around 0."""
+    shared = covariance.mean(axis=1)
+    average, variance = float(total.mean()), float(shared.mean())
+    if variance <= 0:
+        return total, covariance
+    deviation = np.sqrt(variance)
+    z = average / deviation
+    positive = 0.5 * (1.0 + erf(z / np.sqrt(2.0)))
+    mass = HELPFUL * positive + (1.0 - HELPFUL) * (1.0 - positive)
+    more = (2.0 * HELPFUL - 1.0) * deviation * float(np.exp(-0.5 * z**2)) / np.sqrt(2.0 * np.pi) / mass
+    slope = shared / variance
+    return total + slope * more, covariance - np.outer(slope, slope) * more * (average + more)
 
 
 def sums_over_blocks(
@@ -328,7 +389,8 @@ def disagreement(table: Table, data: Reduced, effects: Array, covariance: Array)
     varied = wide > 0
     if not varied.any():
         return 1.0
-    gap = np.maximum(wide - np.diag(seen @ covariance @ seen.T), 0.1 * wide)[varied]
+    narrow = np.diag(seen @ covariance @ seen.T)
+    gap = np.maximum(wide - narrow, 0.1 * np.maximum(wide, narrow))[varied]
     ratio = float((apart[varied] ** 2 / gap).mean())
     return float(max(1.0, (ratio * n / 2 + 2.0) / (n / 2 + 2.0)))
 

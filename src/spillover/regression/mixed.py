@@ -5,6 +5,7 @@ import numpy as np
 from spillover.types import Array, IntArray
 
 EXACT = 1e-12  # of the squares of an outcome: a smaller rest is rounding
+FLOOR = 1e-9  # of the squares of an outcome: noise that every outcome has, so that rounding is no evidence
 DEPENDENT = 1e-9  # of the largest singular value
 
 
@@ -74,7 +75,7 @@ class MixedModel:
         factor = np.linalg.cholesky(precision)
         explained = (np.linalg.solve(factor, moments[..., None])[..., 0] ** 2).sum(axis=-1)
         squares = self.squares[which]
-        rest = np.maximum(squares - explained, EXACT * squares + np.finfo(float).tiny)
+        rest = np.maximum(squares - explained, 0.0) + FLOOR * squares + np.finfo(float).tiny
         width = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
         return np.asarray(-width - 0.5 * self.freedom[which] * np.log(rest))
 
@@ -85,7 +86,7 @@ class MixedModel:
         cover = np.linalg.inv(precision) * deviation[:, :, None] * deviation[:, None, :]
         raw = moments / np.where(deviation > 0, deviation, 1.0)
         mean = (cover @ raw[..., None])[..., 0]
-        rest = np.maximum(self.squares - (mean * raw).sum(axis=-1), EXACT * self.squares)
+        rest = np.maximum(self.squares - (mean * raw).sum(axis=-1), 0.0) + FLOOR * self.squares
         return mean, np.asarray(cover, float), np.asarray(rest / self.freedom)
 
     def fitted(self, places: IntArray, variance: Array) -> Array:

@@ -12,32 +12,34 @@ import numpy as np
 
 from spillover.regression.mixed import EXACT, MixedModel
 from spillover.regression.robust import without_outliers
+from spillover.regression.sparse import SPREAD
 from spillover.types import Array, IntArray
 
 LAGS = (1, 2, 4, 8)  # rounds in which choices may still have effects
 # rounds ago at which effects may have changed
 KNOTS = (4, 6, 8, 10, 13, 16, 20, 26, 32, 40, 50, 65, 80, 100, 130, 160, 210, 260, 340, 420, 550)
+HAZARD = 1 / 600  # of a change of all effects, in each round
 MOST_CHANGES = 3
 STEP = 3.2  # between variances that are tried
-LARGEST = 1e6  # variance, in units of the noise
+LARGEST = 1e10  # variance, in units of the noise
 MOST_WAVES = 24  # cosines of the level
 MOST_DETAILED = 30  # arms up to which each has its own later effects and changes
 REPRESENTATIVES = 12  # outcomes that the structure is chosen by, where there are more
+USUAL = 0.3  # variance of effects that is probable, within a factor of many
 GRAND_MEAN = 10.0  # variance of the arms' mean effect, in units of that of single effects
-# Log odds of a block; of each change, which may be at any of the knots. While the same arms are chosen, a change of
+# Log odds of a block. While the same arms are chosen, a change of
 # their effects looks like a change of the level: a level is believed only where the data show much of it.
 PRIOR = {
     "trend": -5.0,
     "level": -6.0,
     "drift": -2.0,
-    "changes": -4.0,
     "lags": -3.0,
     "lag_mean": -0.5,
     "lag": -0.5,
     "moved": -2.0,
 }
-WORTH = 4.0  # log evidence by which a structure may be worse than the best one and still counts
-MOST_AVERAGED = 12
+CHANGED = dict(zip(KNOTS, np.log(HAZARD * np.gradient(np.array(KNOTS, float))).tolist(), strict=True))
+WORTH = 7.0  # log evidence by which a structure may be worse than the best one and still counts
 SEARCHES = 2  # again if outliers were pulled in
 PULLS = 8
 PULLED = 0.1  # standard deviations of an outcome: what is pulled by less changes no structure
@@ -56,6 +58,12 @@ class Structure(NamedTuple):
     lag_mean: float = 0.0  # of what all arms' later effects have in common
     lag: float = 0.0  # of single arms' later effects
     moved: float = 0.0  # of what the context does to effects
+
+    @property
+    def shape(self) -> "Structure":
+        """The same blocks, with variances of 1."""
+        sizes = {name: float(getattr(self, name) > 0) for name in self._fields if name not in ("changes", "lags")}
+        return self._replace(**sizes)
 
 
 class Layout(NamedTuple):
@@ -153,8 +161,8 @@ class Table:
                 yield "lag_mean", self.place["lag_mean", lag][None], s.lag_mean
             if s.lag > 0:
                 yield "lag", self.of_arm("lag", lag), s.lag
-        for ago in s.changes:  # the effects before are unrelated to those after
-            yield "step", self.of_arm("step", ago), 2.0 * s.own * 20.0 / ago
+        for ago in s.changes:  # the effects before are unrelated to those after, but for what all arms share
+            yield "step", self.of_arm("step", ago), 2.0 * s.own * (1.0 if self.m == 1 else SPREAD) * 20.0 / ago
             if self.m > 1:
                 yield "step", self.place["step", ago][self.others], 2.0 * s.cross * 20.0 / ago
         for ago in self.knots[::2] if s.drift > 0 else ():
@@ -176,8 +184,10 @@ class Table:
         if s not in self.scores:
             layout = self.layout(s)
             found = self.evidence(layout)
-            present = [name for name in PRIOR if name != "changes" and getattr(s, name)]
-            self.scores[s] = found + sum(PRIOR[name] for name in present) + PRIOR["changes"] * len(s.changes)
+            prior = 0.5 * np.log(s.own) - np.log1p(s.own / USUAL)  # half-Cauchy
+            prior += sum(odds for name, odds in PRIOR.items() if getattr(s, name))
+            prior += sum(CHANGED[ago] for ago in s.changes)
+            self.scores[s] = found + float(prior)
         return self.scores[s]
 
     def evidence(self, layout: Layout) -> float:
@@ -234,8 +244,7 @@ class Table:
     def found(self) -> list[tuple[float, Structure]]:
         """The structures that count, with their scores, the best first."""
         top = self.score(self.best())
-        found = sorted((-score, s) for s, score in self.scores.items() if score > top - WORTH)[:MOST_AVERAGED]
-        return [(-score, s) for score, s in found]
+        return [(score, s) for s, score in self.scores.items() if score > top - WORTH]
 
     def pull_outliers(self, layout: Layout) -> bool:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
