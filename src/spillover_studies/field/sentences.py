@@ -21,7 +21,12 @@ from spillover_studies.field.standings import (
 
 
 def listed(words: Sequence[str]) -> str:
-    return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
+    """The words as a list; their own commas do not part them."""
+    if len(words) < 2:
+        return "".join(words) or "none"
+    if any("," in word for word in words):
+        return "; ".join(words[:-1]) + f"; and {words[-1]}"
+    return ", ".join(words[:-1]) + f" and {words[-1]}"
 
 
 def winner_sentence(results: Results) -> str:
@@ -45,19 +50,21 @@ def goal_sentence(results: Results) -> str:
             continue
         label = found[0].ours.label
         missed = [one for one in found if not one.met]
-        groups = {
-            f"at most {CLOSE:g} where its assumptions hold": [one.met for one in found if one.assumed],
-            f"at most {FAR:g} elsewhere": [one.met for one in found if not one.assumed],
-        }
-        counts = "; ".join(f"{sum(met)} of {len(met)} {where}" for where, met in groups.items() if met)
-        worst = f", farthest with {worst_of(missed)}" if missed else ""
-        parts.append(f"{label} has {counts} times the regret of the best other policy that is told nothing{worst}")
+        groups = (
+            (CLOSE, "where its assumptions hold", [one.met for one in found if one.assumed]),
+            (FAR, "elsewhere", [one.met for one in found if not one.assumed]),
+        )
+        counts = [
+            f"at most {most:g} times in {sum(met)} of {len(met)} settings {where}" for most, where, met in groups if met
+        ]
+        worst = f" (farthest from it: {worst_of(missed)})" if missed else ""
+        parts.append(f"{label} has the regret of the best other policy that is told nothing {listed(counts)}{worst}")
     return (". ".join(parts) or "Neither of our policies was run") + "."
 
 
 def worst_of(missed: Sequence[Goal]) -> str:
     worst = max(missed, key=lambda one: float(one.ratio.mean))
-    return f"{ratio_text(worst.ratio)} in {worst.setting.title}"
+    return f"{ratio_text(worst.ratio)} times, in the setting '{worst.setting.title}'"
 
 
 def split(found: Sequence[tuple[Setting, object, object, object]]) -> tuple[list[str], list[str], int]:
