@@ -55,10 +55,13 @@ def goal_sentence(results: Results) -> str:
             (FAR, "elsewhere", [one.met for one in found if not one.assumed]),
         )
         counts = [
-            f"at most {most:g} times in {sum(met)} of {len(met)} settings {where}" for most, where, met in groups if met
+            f"at most {most:g} times as large in {sum(met)} of {len(met)} settings {where}"
+            for most, where, met in groups
+            if met
         ]
         worst = f" (farthest from it: {worst_of(missed)})" if missed else ""
-        parts.append(f"{label} has the regret of the best other policy that is told nothing {listed(counts)}{worst}")
+        own = f"The regret of {label} is, compared with that of the best other policy that is told nothing,"
+        parts.append(f"{own} {listed(counts)}{worst}")
     return (". ".join(parts) or "Neither of our policies was run") + "."
 
 
