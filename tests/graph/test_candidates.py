@@ -7,6 +7,7 @@ from scipy import sparse
 import spillover as sp
 from spillover.contracts import suited
 from spillover.graph import CandidateGraph, DenseGraph, SparseGraph
+from spillover.graph.learner import edges_of
 from spillover.state import leaves, load_state, save_arrays, save_state
 from spillover.testing import check_graph_learner
 from tests.graph.worlds import learn, played, random_model
@@ -63,10 +64,11 @@ def test_edges_are_those_of_the_adjacency():
     Z, Y = history(2, acyclic=True)
     learner = CandidateGraph()
     graph = learn(learner, sp.Problem(N, BUDGET, True), Z, Y)
-    np.testing.assert_array_equal(learner.edges(graph).toarray(), graph.adjacency)
+    np.testing.assert_array_equal(edges_of(graph).toarray(), graph.adjacency)
     batch = learner.init(sp.Problem(N, BUDGET, True), (2, 3))
-    assert learner.edges(batch).shape == (2, 3, N, N)
-    np.testing.assert_array_equal(SparseGraph().edges(graph).toarray(), graph.adjacency)  # the default
+    assert edges_of(batch).shape == (2, 3, N, N)
+    dense = learn(DenseGraph(), sp.Problem(N, BUDGET, True), Z, Y)
+    np.testing.assert_array_equal(edges_of(dense).toarray(), dense.adjacency)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense mask", "sparse mask"])
@@ -131,7 +133,7 @@ def test_twenty_thousand_arms_learn_their_edges():
         y = z.copy()
         y[:-1:2] += 0.5 * z[1::2]
         learner.report(learner.play(x), z, y)
-    edges = CandidateGraph().edges(learner.state.graph)
+    edges = edges_of(learner.state.graph)
     effect, cause = edges.coords
     strong = edges.data > 0.1
     right = (cause == effect + 1) & (effect % 2 == 0)

@@ -7,9 +7,10 @@ from spillover import SparseGraph
 from spillover.graph import Graph
 
 
-def graph_of(*arrays):
+def graph_of(gram, residual, adjacency, pressure, weights, penalty):
     """An acyclic graph, whose rows have no bound."""
-    return Graph(*arrays, np.array(np.inf), np.array(True))
+    bound, acyclic = np.array(np.inf), np.array(True)
+    return Graph(gram, residual, adjacency, pressure, weights, penalty, bound, acyclic)
 
 
 def rounds_of(n, rng):

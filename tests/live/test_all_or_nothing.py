@@ -166,7 +166,8 @@ def test_a_call_that_is_refused_changes_nothing():
 
 
 def test_a_second_ctrl_c_does_not_tear_a_call_either():
-    pressed, done = [], []
+    pressed: list[bool] = []
+    done: list[bool] = []
 
     def action():
         if len(pressed) < 2:

@@ -101,7 +101,7 @@ def test_an_update_of_its_own_is_refused():
     with pytest.raises(TypeError, match=r"Clipped\.update: must not be overridden.*override that"):
 
         class Clipped(sp.NDCSEM):
-            def update(self, state, feedback, rng):  # type: ignore[misc]
+            def update(self, state, feedback, rng):
                 return state
 
 

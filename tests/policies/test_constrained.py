@@ -191,9 +191,9 @@ def test_constraints_around_constraints_all_hold():
     inner = sp.Constrained(policy=sp.SwitchingSEM(), constraints=(Exclusive(["a", "b"]),), arms="abcd")
     for both in (
         sp.Constrained(policy=inner, constraints=(Exclusive([2, 3]),)),
-        sp.Learner(
-            inner, sp.Problem(4, 3), constraints=(Exclusive(["c", "d"]),), arms=list("abcd")
-        ).policy_this_round(),
+        sp.Learner(inner, sp.Problem(4, 3), constraints=(Exclusive(["c", "d"]),), arms=list("abcd")).policy_this_round(
+            ()
+        ),
     ):
         assert isinstance(both, sp.Constrained)
         assert (both.policy, both.arms, len(both.constraints)) == (inner.policy, tuple("abcd"), 2)

@@ -40,8 +40,8 @@ class Drawn(NamedTuple):
 
 
 def drawn_means(policy, state, rng):
-    *parts, leader = np.moveaxis(policy.indices(state, rng), -2, 0)
-    return Drawn(*parts, leader[..., 0].astype(int))
+    draw, mean, seen, flying, leader = np.moveaxis(policy.indices(state, rng), -2, 0)
+    return Drawn(draw, mean, seen, flying, leader[..., 0].astype(int))
 
 
 @pytest.mark.parametrize("law", ["bernoulli", "beta"])

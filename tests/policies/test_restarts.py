@@ -397,7 +397,7 @@ def test_the_means_are_forgotten_and_the_graph_is_kept():
             np.testing.assert_array_equal(leaf, leaves(other.graph)[name], err_msg=name)
         if state.detector.restart[1] == t:
             assert np.isnan(explained(policy, state).mean[1]).all()
-            assert (policy.index(state)[1] == np.inf).all()
+            assert (policy.indices(state, sp.Rng(0))[1] == np.inf).all()
             assert not state.detector.used[1].any()
     assert state.detector.restart[0] == 0
     assert 32 <= state.detector.restart[1] <= 45

@@ -129,7 +129,7 @@ def noisy_table(noise: float):
 
 
 def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
-    found = sp.next_decision(noisy_table(1.0), budget=1)
+    found = sp.next_decision(noisy_table(1.5), budget=1)
     trial = found.trial
     assert trial is not None
     assert found.choose == list(found.greedy)
@@ -139,7 +139,7 @@ def test_a_trial_is_priced_and_taken_only_when_asked_for() -> None:
     assert f"Trying {trial.arm} instead of {trial.instead_of} " in str(found)
     assert "(--explore)." in str(found)
     assert found.to_dict()["trial"]["arm"] == trial.arm
-    explored = sp.next_decision(noisy_table(1.0), budget=1, explore=True)
+    explored = sp.next_decision(noisy_table(1.5), budget=1, explore=True)
     assert explored.choose == [trial.arm]
     assert "to learn m" in str(explored).splitlines()[0]
 
@@ -160,7 +160,7 @@ def test_an_arm_that_was_always_chosen_is_not_worth_a_trial() -> None:
 def test_a_trial_takes_the_place_that_limits_allow() -> None:
     alike = noisy_table(1.0)
     chosen = sum(np.asarray(alike[f"promo_{name}"], float) for name in ("bread", "eggs", "fish"))
-    alike |= {"sales": 20 + chosen + np.random.default_rng(2).normal(size=30)}
+    alike |= {"sales": 20 + chosen + 2.0 * np.random.default_rng(2).normal(size=30)}
     free = sp.next_decision(alike, budget=2)
     assert free.trial is not None
     assert free.trial.instead_of is not None

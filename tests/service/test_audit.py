@@ -149,14 +149,15 @@ def test_intervals_that_do_not_follow_are_found_and_those_of_earlier_versions_ar
 
 
 def test_kept_reasons_that_do_not_follow_are_found() -> None:
-    service = Service(MemoryLog())
+    log = MemoryLog()
+    service = Service(log)
     service.create_stream("shop", SHOP)
     service.decide("shop", 1)
     answer = service.explain("shop", 1)
     assert service.audit("shop").passed
-    whole = service.log.answers["shop", 2]
+    whole = log.answers["shop", 2]
     for damaged in (packed(answer | {"choose": ["b"]}), whole[:-1], whole[:40] + b"x" + whole[41:]):
-        service.log.answers["shop", 2] = damaged
+        log.answers["shop", 2] = damaged
         assert service.audit("shop").problems == ("entry 2: reasons of 1: others follow from what was known",)
     assert service.explain("shop", 1) == answer  # computed again, as what was kept cannot be read
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from spillover.kernels.cache import cache_folder, own_folder
 from spillover.rng import Purpose, Rng
 from spillover.types import Feedback, Problem
 
-FEW = Problem(n_arms=3, budget=1)  # what is compiled serves any number of arms
+# what is compiled serves any number of arms
+FEW = Problem(n_arms=3, budget=1, overall_range=(0.0, 3.0), weights=np.ones(3))
 COMPILE = "import sys; from spillover.core.ahead import compile_uses; compile_uses(*sys.argv[1:])"
 PAUSE = 0.1  # seconds between looks at a process
 
@@ -58,10 +60,10 @@ def is_missing(policy: Any) -> bool:
 
 
 def started(policy: Any, *uses: str) -> subprocess.Popen[bytes] | None:
-    """A process that compiles for a policy; None for a class of a script, which no other process would find."""
+    """A process that compiles for a policy; None where it could not be told: a class of a script, or too much of it."""
     nowhere = subprocess.DEVNULL
-    with suppress(pickle.PicklingError, AttributeError):
-        told = base64.b64encode(pickle.dumps(policy)).decode()
+    with suppress(pickle.PicklingError, AttributeError, OSError):
+        told = base64.b64encode(pickle.dumps(replace(policy))).decode()
         command = [sys.executable, "-c", COMPILE, told, *uses]
         return subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
     return None

@@ -9,9 +9,9 @@ from spillover.core.compiled import entry
 from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
 from spillover.core.use import Use, in_one_piece
 from spillover.kernels.world import is_plain
-from spillover.rng import Rng
+from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
-from spillover.types import Array, BoolArray, Choice, State
+from spillover.types import Array, BoolArray, Choice, Feedback, State
 
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
@@ -38,7 +38,7 @@ class LiveCore:
         self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
-        x, memo = np.empty((1, self.use.n), np.bool_), self.memo.copy() if self.policy.memos else self.memo
+        x, memo = np.empty((1, self.use.n), np.bool_), self.memo.copy() if self.memo.size else self.memo
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)
@@ -68,6 +68,10 @@ class LiveCore:
             *(x[None], z[None], y[None], self.played, self.unlearned, memo, self.together, self.details, True),
         )
         return lambda: self.use.drivers.learn(*given)
+
+    def updating(self, feedback: Feedback, rng: Rng, round: int) -> Callable[[], None]:
+        given = self.policy.lesson_for(self.use, self.state, feedback, rng.at(Purpose.LEARNING, round))
+        return lambda: self.use.run("learn", *given, True)
 
     def becoming(self, state: State) -> Callable[[], None]:
         pairs = list(zip(leaves(self.state).values(), leaves(state).values(), strict=True))

@@ -1,18 +1,22 @@
-"""Functions that only compiled code calls are optimised and turned into machine code once: with the function that
-Python calls.
+"""Optimise functions that only compiled code calls once, together with the function that Python calls.
 
-Numba does both for every function by itself, and again for each function that calls it, at every level: half of the
-time or more. Here such a function stays as it is until it is linked into one that Python calls.
+Numba optimises every function by itself and turns it into machine code, and again for each function that calls it, at
+every level: half of the time or more. Here such a function stays as it is until it is linked into one Python calls.
+This replaces private parts of Numba; a version that has them no longer takes its own time.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
-from numba.core.typed_passes import BaseNativeLowering
+try:
+    from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
+    from numba.core.typed_passes import BaseNativeLowering
 
-lower, finalize, set_env = BaseNativeLowering.run_pass, CPUCodeLibrary.finalize, JITCPUCodegen.set_env
+    lower, finalize, set_env = BaseNativeLowering.run_pass, CPUCodeLibrary.finalize, JITCPUCodegen.set_env
+    KNOWN = all(hasattr(CPUCodeLibrary, name) for name in ("_get_module_for_linking", "_finalize_dynamic_globals"))
+except (AttributeError, ImportError):  # another version
+    KNOWN = False
 waiting: list[tuple[str, Any]] = []  # what Numba would have noted with functions that are not machine code yet
 
 
@@ -53,6 +57,9 @@ def set_env_later(self: Any, name: str, env: Any) -> None:
 @contextmanager
 def one_pass() -> Iterator[None]:
     """Compile here; one thread at a time."""
+    if not KNOWN:
+        yield
+        return
     BaseNativeLowering.run_pass, CPUCodeLibrary.finalize = lower_marked, finalize_marked
     JITCPUCodegen.set_env = set_env_later
     try:

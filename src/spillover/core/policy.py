@@ -13,7 +13,7 @@ from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
-from spillover.core.use import in_one_piece, use_of
+from spillover.core.use import Use, in_one_piece, use_of
 from spillover.kernels.arrivals import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
@@ -86,15 +86,15 @@ class CorePolicy(Policy):
 
     def select(self, state: State, rng: Rng) -> Choice:
         use = use_of(self, state)
-        x = np.empty((use.count, use.n), np.bool_)
-        memo = np.zeros((use.count, self.memos, use.n))
+        x, memos = np.empty((use.count, use.n), np.bool_), self.memos
+        memo = np.zeros((use.count, memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
         shape = (*use.batch, use.n)
-        return self.choice_with(x.reshape(shape), memo.reshape(*use.batch, self.memos, use.n))
+        return self.choice_with(x.reshape(shape), memo.reshape(*use.batch, memos, use.n))
 
     def choice_with(self, x: BoolArray, memo: Array) -> Choice:
         """The choice of a decision x, (*batch, n), with what `remember` noted down, (*batch, memos, n)."""
-        return Choice(x, memo=memo if self.memos else None)
+        return Choice(x, memo=memo if memo.shape[-2] else None)
 
     def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Any:
         """What `remember` noted down, from what came back with an outcome; seen: the arms that it is about."""
@@ -126,14 +126,18 @@ class CorePolicy(Policy):
     def learn_with(self, state: State, feedback: Feedback, rng: Rng, *, deriving: bool) -> State:
         """Learn outcomes; deriving: and derive what decisions need."""
         use = use_of(self, state)
+        use.run("learn", *self.lesson_for(use, state, feedback, rng), deriving)
+        return state
+
+    def lesson_for(self, use: Use, state: State, feedback: Feedback, rng: Rng) -> tuple[Any, ...]:
+        """Checked outcomes, as the drivers take them; they can be learned once."""
         feedback, arrival = self.checked(feedback, (*use.batch, use.n), state.reward_range, state.rounds)
         arrival = arrival.reshape(use.count, arrival.shape[-1])
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
         memo = use.memos(self.memo_with(feedback, feedback.x & feedback.arrived[..., None]))
         arrived, details = np.array(use.flat(feedback.arrived, ())), self.details_of(feedback, state)
-        use.run("learn", *use.turn(rng), *lines, played, arrived, memo, arrival, details, deriving)
-        return state
+        return (*use.turn(rng), *lines, played, arrived, memo, arrival, details)
 
     def checked(
         self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
@@ -171,8 +175,7 @@ class CorePolicy(Policy):
             dose = np.where(x, np.broadcast_to(validate.numbers("dose", feedback.dose, "numbers"), x.shape), 1.0)
             good = bool((np.isfinite(dose) & (dose > 0.0)).all())
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
-        context, dose = (in_one_piece(part).reshape(count, part.shape[-1]) for part in (context, dose))
-        return Details(context, dose)
+        return Details(in_one_piece(context).reshape(count, columns), in_one_piece(dose).reshape(count, x.shape[-1]))
 
     def solve(self, state: State) -> State:
         if self.derive is not None:
@@ -252,7 +255,7 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        note_context = set_context if self.uses_context else None
+        note_context = set_context if self.uses_context and self.detailed else None
         return Functions(*given, kind.prepare, kind.show, note_context)
 
     def reached(self) -> tuple[Any, ...]:

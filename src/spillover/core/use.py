@@ -1,12 +1,14 @@
 """A policy and the state of some learners, as the drivers take them."""
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from spillover.core.driver import Drivers, drivers, plain_drivers
-from spillover.core.record import fields_of, table_of
+from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
 from spillover.scratch import SCRATCH
@@ -22,17 +24,17 @@ REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
 
-def check_state(policy: str, state: State) -> None:
-    """Check what the drivers rely on: compiled code sees nothing but addresses."""
+def check_form(policy: str, state: State) -> None:
+    """Check what every state has; `check_arrays` checks the rest: compiled code sees nothing but addresses."""
     fields = getattr(state, "_fields", ())
     missing = [name for name in REQUIRED if name not in fields]
     if missing:
         raise ValueError(f"fields of the state of {policy} = {fields}: must include {', '.join(missing)}")
     batch = np.shape(state.rounds)
-    check_arrays(policy, state, batch)
     forms = [(np.int64, batch)] * 3 + [(np.float64, (*batch, 2))]
     for name, (kind, shape) in zip(REQUIRED, forms, strict=True):
         part = getattr(state, name)
+        check_arrays(policy, record_class((name,))(part), batch)
         if (part.dtype, part.shape) != (kind, shape):
             raise ValueError(
                 f"{name} in the state of {policy} = {shown(part)}: must be {kind.__name__} of shape {shape}"
@@ -62,31 +64,58 @@ def in_one_piece(values: Any) -> Any:
 
 
 def use_of(policy: "CorePolicy", state: State) -> "Use":
-    """The `Use` of a policy and a state: that of the last call of this thread, if they are the same."""
+    """The `Use` of a policy and a state: that of the last call of this thread, as far as they are the same."""
     last = getattr(LAST, "use", None)
-    if last is None or last.given is not state or last.policy is not policy or last.reached != policy.reached():
+    if last is None or last.policy is not policy or last.reached != policy.reached():
         last = LAST.use = Use(policy, state)
+    elif last.given is not state:
+        last = LAST.use = Use(policy, state, last)
     return last
+
+
+class Part(NamedTuple):
+    """A field of a state, as compiled functions see it."""
+
+    value: Any
+    form: Any
+    words: list[int]  # of the table of addresses
 
 
 class Use:
     """A policy and the state of some learners, as the drivers take them."""
 
-    def __init__(self, policy: "CorePolicy", state: State) -> None:
-        check_state(type(policy).__name__, state)
+    def __init__(self, policy: "CorePolicy", state: State, last: "Use | None" = None) -> None:
+        check_form(type(policy).__name__, state)
         self.policy, self.given, self.reached = policy, state, policy.reached()
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
-        self.lines, own = policy.lines, policy.own_numbers(self.batch)
+        self.lines, alike = policy.lines, last is not None and last.batch == self.batch
         self.plain = not policy.compiled
+        parts: Sequence[Part] = last.parts if last is not None and alike and type(last.given) is type(state) else ()
+        self.parts: list[Part] = [each or self.opened(*part) for each, *part in self.known(parts, state)]
+        own = last.kept if last is not None and alike else policy.own_numbers(self.batch)
+        self.kept: Any = own  # whose addresses are in the table
         if self.plain:
             self.drivers: Drivers = plain_drivers(policy.functions, policy.detailed)
             self.own, self.state = own, map_leaves(self.flat_leaf, state)
-        else:
-            self.own_form, self.form = fields_of(own, 1), fields_of(state, len(self.batch))
-            self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
-            self.own, self.state = table_of(own, 1), table_of(state, len(self.batch))
-            self.kept = own  # whose addresses are in the table
+            return
+        self.own_form: Fields = last.own_form if last is not None and alike else fields_of(own, 1)
+        self.form = Fields(state._fields, tuple(part.form for part in self.parts))
+        self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
+        self.own = last.own if last is not None and alike else table_of(own, 1)
+        self.state = np.array([word for part in self.parts for word in part.words], np.int64)
+
+    def known(self, parts: Sequence["Part"], state: State) -> Iterator[tuple[Any, str, Any]]:
+        """Each field of a state, with what is known of it if it is still the same object."""
+        for name, value, before in zip_longest(state._fields, state, parts):
+            yield (before if before is not None and before.value is value else None), name, value
+
+    def opened(self, name: str, value: Any) -> "Part":
+        """A field of the state, checked, and where its arrays are."""
+        one: Any = record_class((name,))(value)
+        check_arrays(type(self.policy).__name__, one, self.batch)
+        axes = len(self.batch)
+        return Part(value, fields_of(one, axes).parts[0], table_of(one, axes).tolist())
 
     def flat_leaf(self, leaf: Any) -> Any:
         return leaf.reshape(self.count, *leaf.shape[len(self.batch) :])

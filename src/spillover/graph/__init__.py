@@ -1,6 +1,7 @@
 """Graph learners, which estimate adjacency and weights from outcomes; they are interchangeable."""
 
-from spillover.graph.adaptive import CANDIDATES, AdaptiveGraph, AdaptiveState, EvidenceSummary, evidence
+from spillover.graph.adaptive import AdaptiveGraph, EvidenceSummary, evidence
+from spillover.graph.adaptive_state import CANDIDATES, AdaptiveState
 from spillover.graph.candidates import CandidateEdges, CandidateGraph
 from spillover.graph.edges import ROW_BOUND, edge_mask, impossible_edges
 from spillover.graph.instrument import InstrumentGraph, InstrumentState

@@ -90,7 +90,7 @@ class CoreGraph(GraphLearner):
     # --- the functions with a batch axis, from these --------------------------------------------------------------
 
     def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        return self.absorb_expected(graph, z, y, weight, played_at, z)
+        return self.absorb_each(graph, z, y, weight, played_at, z)
 
     def absorb_expected(
         self,
@@ -102,6 +102,14 @@ class CoreGraph(GraphLearner):
         expected: Array,
         memo: Any = None,
     ) -> Any:
+        if type(self).absorb is not CoreGraph.absorb:  # a class with its own takes no account of what was expected
+            return self.absorb(graph, z, y, weight, played_at)
+        return self.absorb_each(graph, z, y, weight, played_at, expected, memo)
+
+    def absorb_each(
+        self, graph: Any, z: Array, y: Array, weight: Any, played_at: IntArray, expected: Array, memo: Any = None
+    ) -> Any:
+        """`absorb_outcome` for each graph of a batch that has an outcome."""
         use = GraphUse(self, graph)
         memo = np.zeros((use.count, self.memos, use.n)) if memo is None else use.flat(memo, (self.memos, use.n))
         lines = (use.flat(np.asarray(part, float), (use.n,)) for part in (z, y, expected))

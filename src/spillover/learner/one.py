@@ -27,7 +27,6 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
-    copied,
     first_choice,
     nothing,
     player_of,
@@ -202,8 +201,9 @@ class Learner(Shown):
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
             validate.require(False, "context", None, accepted)
 
-    def policy_this_round(self, absent: tuple[int, ...]) -> Policy:
-        """The policy under its constraints, if these arms are not available."""
+    def policy_this_round(self, absent: tuple[int, ...] | None = None) -> Policy:
+        """The policy under its constraints, without these arms; by default without those left out of `choose`."""
+        absent = self.unavailable if absent is None else absent
         if not self.constraints and not absent:
             return self.policy
         asked = (id(self.constraints), absent, self.arms, self.effort)
@@ -338,8 +338,7 @@ class Learner(Shown):
 
     def updating(self, round: int, feedback: Feedback) -> Callable[[], None]:
         """What makes the state the one after an outcome."""
-        after = self.policy.update(copied(self.state), feedback, self.rng.at(Purpose.LEARNING, round))
-        return self.running.becoming(after)
+        return self.running.updating(feedback, self.rng, round)
 
     def end(self, round: int, write: Callable[[], None], *, timed: bool) -> None:
         """Learn by `write` what is the last of a round; with `timed` its delay counts."""

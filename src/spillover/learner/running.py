@@ -19,7 +19,7 @@ from spillover.core.live import LiveCore
 from spillover.learner.reports import check_names, same_names
 from spillover.policies.constrained import Constrained
 from spillover.rng import Purpose, Rng
-from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Problem, State
+from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Feedback, Problem, State
 
 
 def setting_of(
@@ -98,6 +98,9 @@ class Running(Protocol):
     ) -> Callable[[], None] | None:
         """Learn all outcomes of a round; None if something is wrong with them. played: the rounds so far."""
 
+    def updating(self, feedback: Feedback, rng: Rng, round: int) -> Callable[[], None]:
+        """Learn what is known of a round."""
+
     def becoming(self, state: State) -> Callable[[], None]: ...
 
 
@@ -124,7 +127,9 @@ class Usual:
         (x, probability, memo), age = choice, np.array(played - round)
         if validate.faults_of(x, z, y, reward_range, ARRIVED, age, played) != kernels.FINE:
             return None
-        feedback = Checked(x, z, y, age, ARRIVED, probability, memo)
+        return self.updating(Checked(x, z, y, age, ARRIVED, probability, memo), rng, round)
+
+    def updating(self, feedback: Feedback, rng: Rng, round: int) -> Callable[[], None]:
         # it may rewrite the state that it is given
         return self.becoming(self.policy.update(copied(self.state), feedback, rng.at(Purpose.LEARNING, round)))
 

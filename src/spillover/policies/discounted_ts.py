@@ -10,6 +10,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, later
+from spillover.graph.learner import explained
 from spillover.kernels.averages import add_pulls_side_by_side, add_side_by_side, fill_means, weigh
 from spillover.policies.averages import LAGS, Pulls
 from spillover.policies.graph_policy import OnGraph, check_weights, scores
@@ -168,7 +169,7 @@ class DiscountedTS(OnGraph):
             count=count,
             clock=np.asarray((1.0 - discount**state.rounds) / (1.0 - discount)),
             index=index,
-            adjacency=self.graph.explained(state.graph),
+            adjacency=explained(state.graph),
             gain=np.array(self.graph.gain(state.graph)),
             weights=weights,
             score=scores(weights, index),

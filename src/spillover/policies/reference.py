@@ -299,6 +299,10 @@ class DelayedOracle(BestOfRounds):
     """
 
     uses_context = True
+    detailed = False  # the world tells it the context
+
+    def observe(self, state: OracleState, context: Array) -> OracleState:
+        return state
 
     def oldest(self, state: OracleState) -> IntArray:
         return np.maximum(newest_round(state.latest), 1)

@@ -79,7 +79,7 @@ class SwitchingSEM(OnGraph):
     helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7
     index_lines = 5
-    unchanged_by_play = ("belief", "drift", "silence", "graph", "rewards_seen")
+    unchanged_by_play: ClassVar[tuple[str, ...]] = ("belief", "drift", "silence", "graph", "rewards_seen")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)

@@ -62,7 +62,8 @@ class Structure(NamedTuple):
     @property
     def shape(self) -> "Structure":
         """The same blocks, with variances of 1."""
-        sizes = {name: float(getattr(self, name) > 0) for name in self._fields if name not in ("changes", "lags")}
+        names = (name for name in self._fields if name not in {"changes", "lags"})
+        sizes: dict[str, Any] = {name: float(getattr(self, name) > 0) for name in names}
         return self._replace(**sizes)
 
 

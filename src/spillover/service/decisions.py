@@ -68,9 +68,6 @@ class Learning:
         size = sum(part.nbytes for part in parts if part is not None)
         return self.checkpoints.bytes + (PYTHON + 2 * size if parts else 0)
 
-    def is_current(self, ledger: Ledger) -> bool:
-        return self.prepared is not None and self.prepared.version == ledger.version
-
     def current(self, ledger: Ledger) -> Prepared:
         """What there is to learn of a stream, learned."""
         if self.prepared is None or self.prepared.version != ledger.version:
@@ -292,9 +289,11 @@ def decide_in(settings: Settings) -> None:
     """Decide in a stream without rounds, and with some; without limits, and with one; with all reasons."""
     ledger, learning, coming = Ledger("warm-up"), Learning(), Coming(str(ROUNDS + 1), {})
     ledger.take(StreamCreated(settings=settings.to_dict()), 1)
-    made(ledger, coming, learning)
-    ledger.take(RoundsImported(source="", rounds=tuple(rounds_of(settings))), 2)
-    ledger.version = 2
+    rounds = tuple(rounds_of(settings))
+    for seq, known in enumerate(((), rounds[:1], rounds[1:]), 2):  # one round alone is learned in another way than many
+        ledger.take(RoundsImported(source="", rounds=known), seq)
+        ledger.version = seq
+        made(ledger, coming, learning)
     for unavailable in ((), ARMS[:1]):
         found = made(ledger, coming._replace(unavailable=unavailable), learning)
         issued(ledger, coming, found)
@@ -302,12 +301,14 @@ def decide_in(settings: Settings) -> None:
 
 
 def rounds_of(settings: Settings) -> list[dict[str, object]]:
-    """Rounds with noise in their outcomes."""
+    """Rounds with noise in their outcomes, the first one with a part of them."""
     draw = random.Random(0)
     found: list[dict[str, object]] = []
     for number in range(1, ROUNDS + 1):
         chosen = draw.sample(ARMS, settings.budget)
         z = [draw.random() if arm in chosen else None for arm in ARMS] if settings.sees_own else None
-        y = [draw.random() for _ in (ARMS if settings.sees_overall else ARMS[:1])]
+        y: list[float | None] = [draw.random() for _ in (ARMS if settings.sees_overall else ARMS[:1])]
+        if number == 1:
+            y[0] = None
         found.append({"round": str(number), "chosen": chosen, "context": {}, "z": z, "y": y})
     return found
