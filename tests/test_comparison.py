@@ -199,3 +199,35 @@ def test_graph_error_is_the_mean_squared_difference():
     estimate[1, 0, 2], estimate[1, 1, 2] = 0.6, -0.3
     np.testing.assert_allclose(graph_mse(estimate, truth), [0.0, (0.36 + 0.09) / 9])
     assert graph_mse(estimate[1], truth[1]) == pytest.approx(0.05)
+
+
+def test_several_worlds_and_delays_in_one_call() -> None:
+    worlds = {"dense": sp.SyntheticSEM(horizon=40, changes=(), edge_density=0.3), "paper": WORLD}
+    found = sp.compare_across({"a": "sem-ucb", "b": "random"}, worlds, {"none": 0, "late": sp.GeometricDelay(mean=4)})
+    assert list(found.found) == [("dense", "none"), ("dense", "late"), ("paper", "none"), ("paper", "late")]
+    alone = compare({"a": "sem-ucb", "b": "random"}, WORLD, 0)
+    np.testing.assert_array_equal(found["paper", "none"].runs["a"].regret, alone.runs["a"].regret)
+    frame = found.to_frame()
+    assert frame.columns[:3].tolist() == ["world", "delay", "policy"]
+    assert len(frame) == 8
+    assert repr(found).splitlines()[0].startswith("dense, delay none: ")
+
+
+@pytest.mark.parametrize(
+    ("worlds", "delays", "name"),
+    [
+        ({}, [0], "environments"),
+        (WORLD, [0], "environments"),
+        ({"w": WORLD}, [], "delays"),
+        ({"w": WORLD}, [0.5], "delays"),
+    ],
+)
+def test_worlds_without_names_and_delays_without_rounds_are_refused(worlds, delays, name) -> None:
+    with pytest.raises(ValueError, match=f"{name} = "):
+        sp.compare_across(["sem-ucb", "random"], worlds, delays)
+
+
+def test_a_setting_that_was_not_compared_is_refused() -> None:
+    found = sp.compare_across(["sem-ucb", "random"], {"w": WORLD}, [0], replications=2)
+    with pytest.raises(ValueError, match="setting = "):
+        found["w", 5]

@@ -39,15 +39,18 @@ if TYPE_CHECKING:
     from spillover import theory
     from spillover.evaluation.evaluate import evaluate
     from spillover.recommendation import next_decision
+    from spillover.simulation.comparison import Comparisons as Comparisons
     from spillover.simulation.comparison import PairedComparison as PairedComparison
-    from spillover.simulation.comparison import compare
+    from spillover.simulation.comparison import compare, compare_across
 
 __version__ = "0.1.0"
 
 LOADED_LATER = {  # when they are first used: what a simulation or a learner does not need
+    "Comparisons": "spillover.simulation.comparison:Comparisons",
     "PairedComparison": "spillover.simulation.comparison:PairedComparison",
     "assessment": "spillover.assessment",
     "compare": "spillover.simulation.comparison:compare",
+    "compare_across": "spillover.simulation.comparison:compare_across",
     "evaluate": "spillover.evaluation:evaluate",
     "evaluation": "spillover.evaluation",
     "experiments": "spillover.experiments",
@@ -68,6 +71,7 @@ __all__ = [
     "SwitchingSEM",
     "SyntheticSEM",
     "compare",
+    "compare_across",
     "constraints",
     "delays",
     "environments",

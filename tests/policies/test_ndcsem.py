@@ -427,3 +427,12 @@ def test_what_is_said_to_be_checked_is_refused_all_the_same_if_it_cannot_be() ->
     outcome = Checked(np.array([True, False]), z, z, np.array(0), np.array(True))
     with pytest.raises(ValueError, match="reward_range"):
         policy.update(state, outcome, rng)
+
+
+def test_the_papers_printed_parameters_by_delay():
+    for delay, exploration in ((50, 1e-10), (200, 1e-6), (400, 1e-18)):
+        policy = sp.NDCSEM.printed(delay)
+        assert (policy.discount, policy.exploration) == (0.985, exploration)
+        assert (policy.unit, policy.graph.sparsity) == (1.0, 1e-3)
+    with pytest.raises(ValueError, match="delay = 100: must be one of 50, 200, 400"):
+        sp.NDCSEM.printed(100)

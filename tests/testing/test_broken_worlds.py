@@ -102,6 +102,19 @@ class OwnGenerator(sp.SyntheticSEM):
         return self.generator.random((*batch, len(self.changes) + 1, self.n_arms))
 
 
+def remember(self, t, x, rng):
+    """Outcomes shrink with every set that was played before."""
+    self.cache["played"] = self.cache.get("played", 0) + 1
+    outcome = SEMWorld.play(self, t, x, rng)
+    return outcome._replace(y=outcome.y / self.cache["played"])
+
+
+def round_batches(self, t, x, rng):
+    """Sums in another order, as a product of larger matrices may have: the last bits depend on the batch."""
+    outcome = SEMWorld.play(self, t, x, rng)
+    return outcome._replace(y=outcome.y * (1.0 + 1e-15 * x.ndim))
+
+
 BROKEN_ENVIRONMENTS = [
     (ThawedEnvironment, "check_world_form", "not frozen"),
     (NoWorld, "check_world_form", "draw returned NoneType, which is not a ScoredWorld"),
@@ -119,6 +132,7 @@ BROKEN_ENVIRONMENTS = [
         r"adjacency\(1\) is not finite",
     ),
     (world_with(weights=lambda self, t: np.ones(5)), "check_world_form", r"weights\(1\) has shape \(5,\)"),
+    (world_with(play=remember), "check_no_memory", "round 1 brings something else after other decisions were played"),
     (OwnGenerator, "check_world_rows", "alone differs from its row in a batch"),
     (world_with(means=batch_means), "check_world_rows", "replication 0 alone differs from its row"),
     (world_with(best=best_but(lambda x: np.ones_like(x))), "check_best", r"best\(1\) has 5 arms, the budget is 2"),
@@ -185,6 +199,10 @@ def test_a_broken_environment_is_caught_by_its_check(make, check, message):
         check_environment(make())
     if "raised" in message:
         assert caught.match(message)
+
+
+def test_rounding_is_no_difference():
+    check_environment(world_with(play=round_batches)())
 
 
 def test_every_check_of_an_environment_has_something_that_it_catches():

@@ -6,7 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
+from spillover.graph import SparseGraph
 from spillover.policies.bounded_means import Bonus, BoundedMeans
+
+PRINTED = {50: 1e-10, 200: 1e-6, 400: 1e-18}  # the paper's exploration for each delay
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,17 @@ class NDCSEM(BoundedMeans):
     def check_discount(self) -> None:
         between = "a number strictly between 0 and 1"
         validate.number("discount", self.discount, between, low=0, high=1, open_ends=True)
+
+    @classmethod
+    def printed(cls, delay: int) -> "NDCSEM":
+        """The parameters that the paper prints for a delay of 50, 200 or 400 rounds (its Table I).
+
+        >>> NDCSEM.printed(200).exploration
+        1e-06
+        """
+        accepted = f"one of {', '.join(map(str, PRINTED))}, the delays that the paper has parameters for"
+        validate.require(delay in PRINTED, "delay", delay, accepted)
+        return cls(discount=0.985, exploration=PRINTED[delay], unit=1.0, graph=SparseGraph(sparsity=1e-3))
 
     @property
     def bonus(self) -> Bonus:

@@ -197,6 +197,82 @@ def compare(
     return PairedComparison(runs=runs, baseline=baseline)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparisons:
+    """Comparisons in several worlds at several delays: `to_frame` has a row for each policy in each of them."""
+
+    found: Mapping[tuple[str, str], PairedComparison]  # by the names of the world and the delay
+
+    def __getitem__(self, setting: tuple[str, Any]) -> PairedComparison:
+        """The comparison in a world, by its name, at a delay, by its name or the number of rounds."""
+        world, delay = setting
+        accepted = f"one of {', '.join(map(repr, self.found))}"
+        validate.require((world, str(delay)) in self.found, "setting", setting, accepted)
+        return self.found[world, str(delay)]
+
+    def __repr__(self) -> str:
+        """The winner of each setting, and how many policies cannot be told apart from it."""
+        lines = []
+        for (world, delay), one in self.found.items():
+            ties = sum(row.verdict in (OPEN, SAME) for row in one.rows)
+            tied = f", {ties} cannot be told apart from it" if ties else ""
+            lines.append(f"{world}, delay {delay}: {one.reference} has the least regret{tied}")
+        return "\n".join(lines)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """As `PairedComparison.to_frame`, with the columns world and delay in front.
+
+        >>> import spillover as sp
+        >>> worlds = {"short": sp.SyntheticSEM(horizon=50, changes=())}
+        >>> sp.compare_across(["sem-ucb", "random"], worlds, [0, 5], replications=3).to_frame()["world"].tolist()
+        ['short', 'short', 'short', 'short']
+        """
+        with needed_for("a data frame", "research"):
+            import pandas as pd
+
+        parts = []
+        for (world, delay), one in self.found.items():
+            frame = one.to_frame().reset_index()
+            frame.insert(0, "world", world)
+            frame.insert(1, "delay", delay)
+            parts.append(frame)
+        return pd.concat(parts, ignore_index=True)
+
+
+def compare_across(
+    policies: Sequence[str | AnyPolicy] | Mapping[str, str | AnyPolicy],
+    environments: Mapping[str, Environment],
+    delays: Sequence[Any] | Mapping[str, Any] = (0,),
+    **given: Any,
+) -> Comparisons:
+    """`compare` in several worlds, by name, at several delays: numbers of rounds, or delays by name.
+
+    given: `baseline`, `replications`, `seed`, `threads` and `progress`, as for `compare`. The worlds of a name are the
+    same at every delay.
+
+    >>> import spillover as sp
+    >>> worlds = {"few edges": sp.SyntheticSEM(horizon=100, changes=(), edge_density=0.02)}
+    >>> found = sp.compare_across(["sem-ucb", "random"], worlds, [0, 20], replications=4)
+    >>> found["few edges", 20].reference
+    'SEMUCB'
+    """
+    named: Any = environments  # whatever was given
+    validate.require(isinstance(named, Mapping) and len(named) > 0, "environments", environments, NAMED)
+    whole = isinstance(delays, Mapping) or all(isinstance(each, int | np.integer) for each in delays)
+    validate.require(len(delays) > 0 and whole, "delays", delays, "numbers of rounds, or delays by name")
+    late = dict(delays) if isinstance(delays, Mapping) else {str(each): each for each in delays}
+    return Comparisons(
+        found={
+            (world, name): compare(policies, environment, delay, **given)
+            for world, environment in environments.items()
+            for name, delay in late.items()
+        }
+    )
+
+
+NAMED = "at least one world by its name, such as {'paper': SyntheticSEM()}"
+
+
 def named_policies(policies: Any) -> dict[str, Any]:
     """The policies by their names; at least two, and none with a grid."""
     named = isinstance(policies, Mapping)

@@ -13,6 +13,7 @@ from spillover.testing.invariance import check_course, check_delay_rounds
 from spillover.testing.trial import (
     Arrays,
     demand,
+    demand_close,
     demand_equal,
     demand_frozen,
     random_sets,
@@ -92,7 +93,7 @@ def check_world_rows(environment: Any, seed: int, draws: int) -> None:
         for t in reversed(key_rounds(world)):  # another order of rounds must not matter either
             row = {name: np.asarray(value[k]) for name, value in whole[t].items()}
             one = world_arrays(alone, rng, t, decisions(world, t, 1)[0][k])
-            demand_equal(one, row, f"round {t} of replication {k} alone differs from its row in a batch", remedy)
+            demand_close(one, row, f"round {t} of replication {k} alone differs from its row in a batch", remedy)
 
 
 def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
@@ -103,6 +104,19 @@ def world_arrays(world: ScoredWorld, rng: Rng, t: int, x: BoolArray) -> Arrays:
     if world.problem.context:
         shown["context"] = np.asarray(require_contextual(world).context(t))
     return {name: np.array(value) for name, value in shown.items()}
+
+
+def check_no_memory(environment: Any, seed: int, draws: int) -> None:
+    """The outcome of a round follows from round, decision and the given rng, not from what was played before."""
+    world, rng = draw_world(environment, seed)
+    for t in key_rounds(world):
+        x, others = decisions(world, t, 1)[0], decisions(world, t, 3)
+        first = world_arrays(world, rng, t, x)
+        for other in others:
+            world.play(t, other, rng.at(Purpose.WORLD, t))
+        again = world_arrays(world, rng, t, x)
+        broken = f"round {t} brings something else after other decisions were played"
+        demand_close(again, first, broken, "keep no memory in a world: it cannot be scored, nor played in stretches")
 
 
 def check_best(environment: Any, seed: int, draws: int) -> None:
@@ -260,11 +274,12 @@ def check_leading_axes(environment: Any, seed: int, draws: int) -> None:
             broken = (
                 f"in round {t} the outcome of decision {cell} of a (2, 3) array differs from that of the same one alone"
             )
-            demand_equal(found, {name: one[name] for name in found}, broken, "broadcast the world over leading axes")
+            demand_close(found, {name: one[name] for name in found}, broken, "broadcast the world over leading axes")
 
 
 ENVIRONMENT_CHECKS = (
     check_world_form,
+    check_no_memory,
     check_world_rows,
     check_best,
     check_outcomes,

@@ -72,6 +72,23 @@ def demand_equal(ours: Arrays, theirs: Arrays, broken: str, remedy: str) -> None
     demand(found is None, f"{broken}: {found}", remedy)
 
 
+ROUNDING = 1e-9  # relative to the largest number: what products of matrices of another shape leave
+
+
+def demand_close(ours: Arrays, theirs: Arrays, broken: str, remedy: str) -> None:
+    """`demand_equal` up to rounding: a matrix product may round a row of a batch in another way than the row alone."""
+    kept = {name: one for name, one in ours.items() if not is_close(one, theirs.get(name))}
+    demand_equal(kept, {name: theirs[name] for name in kept if name in theirs}, broken, remedy)
+
+
+def is_close(one: NDArray[Any], other: Any) -> bool:
+    """Whether two arrays of floats differ by rounding only."""
+    if other is None or one.dtype != other.dtype or one.shape != other.shape or one.dtype.kind != "f":
+        return False
+    scale = float(np.abs(np.nan_to_num(other)).max(initial=0.0))
+    return np.allclose(one, other, rtol=0.0, atol=ROUNDING * scale, equal_nan=True)
+
+
 def demand_frozen(subject: Any) -> None:
     """Check that an object is a frozen dataclass with keyword-only fields."""
     remedy = "decorate the class with @dataclass(frozen=True, kw_only=True)"

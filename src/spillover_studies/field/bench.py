@@ -1,6 +1,7 @@
 """A policy of one's own against the stored results of all others, on the same draws."""
 
 import csv
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.resources import files
@@ -100,9 +101,10 @@ def experiment_of(kind: str, worlds: tuple[str, ...], delays: tuple[str, ...]) -
     if not fit:
         raise ValueError(f"policy = {kind!r}: must be one that suits a world of {', '.join(chosen)}")
     start = shipped.text.partition("[[studies]]")[0]
-    text = f'{start}\n[policies.{OWN}]\nkind = "{kind}"\n[[studies]]\npolicies = ["{OWN}"]\n'
-    experiment = replace(parse_experiment(text, "field.toml"), name=f"field-{kind.replace(':', '-')}")
-    return experiment.changed(worlds=fit, delays=list(delays) or None), [w for w in chosen if w not in fit]
+    chosen_study = f"worlds = {json.dumps(fit)}\ndelays = {json.dumps(list(delays or shipped.delays))}"
+    text = f'{start}\n[policies.{OWN}]\nkind = "{kind}"\n[[studies]]\npolicies = ["{OWN}"]\n{chosen_study}\n'
+    experiment = parse_experiment(text, "field.toml")
+    return replace(experiment, name=f"field-{kind.replace(':', '-')}"), [w for w in chosen if w not in fit]
 
 
 class Row(NamedTuple):

@@ -13,6 +13,7 @@ from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.state import leaves, unflatten
 from spillover.types import Array, Batch, BoolArray, Choice, Constant, Feedback, IntArray, Problem, State
+from spillover_studies.field.rivals.psemucb import tested
 
 
 class DALState(NamedTuple):
@@ -93,8 +94,11 @@ class DAL(PolicyWrapper):
         news = feedback.arrived & (state.rounds - feedback.age > detector.restart)
         alone = feedback.x & (news & (feedback.x.sum(axis=-1) == 1))[..., None]
         payoff = np.clip(feedback.y.sum(axis=-1) / state.unit, 0.0, 1.0)[..., None] * alone
-        histories = detector.counts, detector.totals, detector.used
-        alarm = kernels.detect_change(*histories, alone, payoff, np.ones(news.shape), self.false_alarms, news)
+        histories, alarm = (detector.counts, detector.totals, detector.used), np.zeros(news.shape, np.bool_)
+        for row in np.ndindex(news.shape):
+            if alone[row].any():
+                own = (leaf[row] for leaf in histories)
+                alarm[row] = tested(*own, alone[row], payoff[row], 1.0, self.false_alarms)
         found = self.inner.learn(state.inner, Feedback(*feedback)._replace(arrived=news), rng)
         if not alarm.any():
             return state._replace(inner=found)
