@@ -420,7 +420,8 @@ def test_the_initialisation_is_not_played_again_after_an_alarm():
     policy = GLRSEMUCB(forced=0.0)
     state = policy.init(sp.Problem(3, 1), sp.Rng(0), (3000,))
     state = state._replace(
-        base=state._replace(rounds=np.full(3000, 50), clock=np.full(3000, 50.0)),
+        rounds=np.full(3000, 50),
+        clock=np.full(3000, 50.0),
         detector=state.detector._replace(restart=np.full(3000, 50)),
     )
     assert stats.chisquare(policy.select(state, sp.Rng(0, np.arange(3000))).x.sum(axis=0)).pvalue > 1e-3

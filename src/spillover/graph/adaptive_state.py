@@ -72,7 +72,7 @@ class AdaptiveState(NamedTuple):
     """The candidates, the evidence for each, and the evidence of a change.
 
     >>> import spillover as sp
-    >>> AdaptiveGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    >>> sp.graph.AdaptiveGraph().init(sp.Problem(n_arms=3, budget=1)).weights
     array([1., 1., 1.])
     """
 

@@ -125,8 +125,8 @@ class NetworkInterference:
     >>> world = NetworkInterference(units=3, neighbours=2).draw(sp.Rng(0))
     >>> world.structure()  # the outcome of a unit depends on itself and on another one
     array([[nan,  0., nan],
-           [nan, nan,  0.],
-           [nan,  0., nan]])
+           [ 0., nan, nan],
+           [ 0., nan, nan]])
     """
 
     units: int = 8
