@@ -158,7 +158,7 @@ class GraphUse:
 
 
 def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
-    """One graph after many rounds, (rounds, n); it is solved for at their end, if it can be."""
+    """One graph from `init` after rounds 1, 2, ..., (rounds, n); it is solved for at their end, if it can be."""
     one, order = np.ones(len(z)), np.arange(1, len(z) + 1)
     if (
         learner.solves_all
