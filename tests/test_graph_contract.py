@@ -202,5 +202,5 @@ def test_a_message_names_the_learner_the_numbers_the_remedy_and_the_check():
     with pytest.raises(AssertionError) as caught:
         check_graph_learner(NarrowGain())
     text = str(caught.value)
-    assert text.startswith("NarrowGain: after round 0 with batch () gain has shape (1,).")
+    assert text.startswith("Broken: after round 0 with batch () gain has shape (1,).")
     assert text.endswith("To fix it: return (*batch, n). [check_learner_estimates]")

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from spillover.recommendation import next_decision
     from spillover.simulation.comparison import Comparisons as Comparisons
     from spillover.simulation.comparison import PairedComparison as PairedComparison
-    from spillover.simulation.comparison import compare, compare_across
+    from spillover.simulation.comparison import compare
+    from spillover.simulation.comparison import compare_across as compare_across
 
 __version__ = "0.1.0"
 
@@ -71,7 +72,6 @@ __all__ = [
     "SwitchingSEM",
     "SyntheticSEM",
     "compare",
-    "compare_across",
     "constraints",
     "delays",
     "environments",

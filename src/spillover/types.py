@@ -102,7 +102,8 @@ class Problem(NamedTuple):
         >>> Problem(n_arms=3, budget=2).in_full()[:57]
         'Problem(n_arms=3, budget=2, acyclic=False, reward_range=('
         """
-        return f"Problem({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"
+        told = {name: value for name, value in self._asdict().items() if name != "structure" or value is not None}
+        return f"Problem({', '.join(f'{name}={value!r}' for name, value in told.items())})"
 
     def _repr_html_(self) -> str:
         return str(view_of("spillover.views:ProblemView", self).html())

@@ -63,9 +63,9 @@ def test_without_delay_it_is_the_plain_policy_bit_for_bit():
 def test_the_plain_policy_holds_and_shows_nothing_of_it():
     policy = sp.NDCSEM()
     state = policy.init(sp.Problem(3, 1), sp.Rng(0))
-    assert not [name for name in leaves(state) if "pulls" in name]
+    assert not [name for name, leaf in leaves(state).items() if "pulls" in name and leaf.size]
     assert explained(policy, state).pending is None
-    assert {"pulls.counts", "pulls.stamps"} <= set(leaves(sp.NDCSEM(pending=True).init(sp.Problem(3, 1), sp.Rng(0))))
+    assert leaves(sp.NDCSEM(pending=True).init(sp.Problem(3, 1), sp.Rng(0)))["pulls.counts"].shape == (3,)
 
 
 @given(seed=st.integers(0, 2**32 - 1), discount=st.sampled_from([0.3, 0.9, 0.999]), data=st.data())

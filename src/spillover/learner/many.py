@@ -202,6 +202,8 @@ class Learners(Shown):
 
     def decide(self, rows: Rows, state: State, absent: BoolArray, context: Array) -> Choice:
         """The decisions of some learners, whose state is given."""
+        if not rows.size:
+            return Choice(np.zeros(absent.shape, np.bool_))
         unknown = np.isnan(context).any(axis=-1)
         if unknown.any():
             accepted = f"the {self.problem.context} context values of the coming round, as in choose(context=...)"
@@ -252,7 +254,7 @@ class Learners(Shown):
                 choice = choice._replace(x=np.array(check(lambda one: validate.decision("x", one, one.shape), own)))
             coming = self.books.coming(rows, choice)
             amounts = own_doses(coming, dose, self.policy.accepts_doses)
-            after = self.player(rows).played(state, choice.x)
+            after = self.player(rows).played(state, choice.x) if rows.size else state
             columns = choice._asdict() | {"context": known if self.problem.context else None, "dose": amounts}
             free, places = self.books.waiting.room_for(columns, rows.size)
 

@@ -61,6 +61,11 @@ class GraphPolicy(Policy):
     learns_graph = True
     own_grids: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.update is not GraphPolicy.update:
+            raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
 

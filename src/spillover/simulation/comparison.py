@@ -199,7 +199,14 @@ def compare(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparisons:
-    """Comparisons in several worlds at several delays: `to_frame` has a row for each policy in each of them."""
+    """Comparisons in several worlds at several delays: `to_frame` has a row for each policy in each of them.
+
+    >>> import spillover as sp
+    >>> world = sp.SyntheticSEM(horizon=50, changes=())
+    >>> found = sp.compare_across(["random", "cucb"], {"still": world}, [0, 5], replications=4)
+    >>> len(found.to_frame()), found["still", 5].reference
+    (4, 'CUCB')
+    """
 
     found: Mapping[tuple[str, str], PairedComparison]  # by the names of the world and the delay
 

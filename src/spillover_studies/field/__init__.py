@@ -18,7 +18,7 @@ class FieldStudy(ShippedExperiment):
     """Policies by what they are told, in worlds with and without a graph."""
 
     name = "field"
-    title = "The field's rivals since 2023"
+    title = "The field: rivals since 2023, in their worlds and in ours"
 
     def page_parts(self, results: Results, draw: "Draw") -> Iterator["Part"]:
         from spillover_studies.field.page import page_parts
