@@ -32,15 +32,17 @@ def use_for_a_moment(policy: Any) -> None:
     environment = SyntheticSEM(horizon=12, changes=())
     simulate(policy, environment, 1, replications=2, threads=1)
     rng = Rng(0)
-    problem = problem_for(policy, environment.draw(rng.at(Purpose.WORLD)))
-    player = policy.for_problem(problem)
+    world = environment.draw(rng.at(Purpose.WORLD))
+    problem = problem_for(policy, world)
+    player = policy.with_world(world).for_problem(problem)
     state = player.init(problem, rng.at(Purpose.START))
     for t in (1, 2):
         choice = player.select(state, rng.at(Purpose.CHOICE, t))
         state, z = player.played(state, choice.x), np.where(choice.x, 0.5, 0.0)
         outcome = Feedback(choice.x, z, z, np.array(0), np.array(True), choice.probability, choice.memo)
         state = player.update(state, outcome, rng.at(Purpose.LEARNING, t))
-    player.explain(state, rng.at(Purpose.CHOICE, 3))
+    if player.explains:
+        player.explain(state, rng.at(Purpose.CHOICE, 3))
     if not player.randomised:
         x, y = np.stack([choice.x] * 2), np.stack([z] * 2)
         past = Feedback(x, y, y, np.zeros(2, np.int64), np.ones(2, np.bool_))
