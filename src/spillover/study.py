@@ -88,6 +88,7 @@ class Study(ABC):
     quick: str  # the size of a quick run, such as "10 replications"
     about: str = ""  # a paragraph for the help of `spillover reproduce`, besides its title
     options: tuple[Option, ...] = ()
+    only_by_name: bool = False  # whether `spillover reproduce` leaves it out where no study is named
 
     @abstractmethod
     def prepare(self, request: Request) -> Job:

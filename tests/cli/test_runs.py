@@ -95,12 +95,13 @@ def test_report_refuses_what_holds_no_results(here) -> None:
     refused(call("report", "results/my-study"), "1 of 4 cells are missing")
 
 
-def test_reproduce_runs_every_study(here, page, small_experiments) -> None:
+def test_reproduce_runs_every_study_but_those_by_name(here, page, small_experiments) -> None:
     (here / "synthetic").write_text("a file of somebody's own")  # reproduce takes no notice of it
     result = call("reproduce", "--quick", "--engine", "serial", "--json")
     content = json.loads(result.stdout)
     assert (content["results"], content["report"]) == ("results/synthetic", "results/synthetic/report.html")
     assert content["beyond"]["results"] == "results/beyond"
+    assert "field" not in content
     for rows in (content["final_regret"], content["beyond"]["final_regret"]):
         assert {row["replications"] for row in rows} == {10}
 

@@ -99,7 +99,7 @@ def reproduce_help() -> str:
     names = "\n".join(f"    {study.name.ljust(width)}  {study.title}" for study in STUDIES.values())
     return "\n\n".join(
         [
-            "Run the paper's studies, one beyond it and one of the field.",
+            "Run the paper's studies and one beyond it; the study of the field is run by its name.",
             "Each writes a report. With NAME, only that study is run.",
             f"\b\n{names}",
             "Results go to OUTPUT/NAME. To resume an interrupted run, give the same command again. NAME may also be "
@@ -129,7 +129,8 @@ def reproduce(name: str | None, as_json: bool, **options: Any) -> None:
         raise click.UsageError("--quick sets --replications: give one of the two", click.get_current_context())
     if name is None and not STUDIES:
         raise click.UsageError("no study is installed: install spillover again, or name one as module:Class")
-    chosen = list(STUDIES.values()) if name is None else [find_study(name)]
+    usual = [study for study in STUDIES.values() if not study.only_by_name]
+    chosen = usual if name is None else [find_study(name)]
     own = own_options(chosen, options)
     request = request_from(options, options=own)
     jobs = [(study, study.prepare(request)) for study in chosen]  # bad requests are rejected before anything runs

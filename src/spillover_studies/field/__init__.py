@@ -19,6 +19,7 @@ class FieldStudy(ShippedExperiment):
 
     name = "field"
     title = "The field: rivals since 2023, in their worlds and in ours"
+    only_by_name = True  # it takes minutes, and is not the paper's
 
     def page_parts(self, results: Results, draw: "Draw") -> Iterator["Part"]:
         from spillover_studies.field.page import page_parts
