@@ -99,5 +99,5 @@ def small_covid(monkeypatch) -> None:
     def nowhere(*given, **extra):
         raise MissingData("no record in these tests")
 
-    monkeypatch.setattr("spillover_studies.covid.study.plan_for", lambda request, simulated: plan)
-    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.plan_for", lambda request, simulated: plan)
+    monkeypatch.setattr("spillover_studies.covid.covid_italy", nowhere)

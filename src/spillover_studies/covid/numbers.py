@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from spillover_studies.covid.report.document import findings
+from spillover_studies.covid.report.page import findings
 from spillover_studies.covid.results import CovidResults, open_study
 
 

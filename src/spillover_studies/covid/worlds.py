@@ -96,7 +96,7 @@ def prepare(record: CovidRecord, *, shift: int, seed: int) -> CovidData:
     shift: the paper's k, from 1 to 20; 0 is a study without a change. The samples depend on the seed alone: day d is
     drawn from stream (seed, d), whatever the shift.
 
-    >>> from spillover_studies.covid.outbreak import simulated_outbreak
+    >>> from spillover_studies.covid.record import simulated_outbreak
     >>> data = prepare(simulated_outbreak()[0], shift=5, seed=0)
     >>> data.specific.shape, data.days[0].isoformat(), data.days[-1].isoformat()
     ((80, 21), '2020-07-31', '2020-10-18')

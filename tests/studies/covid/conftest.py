@@ -3,7 +3,7 @@
 import pytest
 
 from spillover_studies.covid import CovidPlan, run_study
-from spillover_studies.covid.outbreak import simulated_outbreak
+from spillover_studies.covid.record import simulated_outbreak
 
 
 @pytest.fixture(scope="package")

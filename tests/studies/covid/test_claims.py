@@ -13,8 +13,6 @@ from spillover_studies.covid import LITERAL, SEMI, clustered_interval
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE, run_name
 from spillover_studies.covid.play import ONE_RUN
 from spillover_studies.covid.report.claims import covid_claims
-from spillover_studies.covid.report.document import findings
-from spillover_studies.covid.report.graph_rules import specific_a_day, star_effect
 from spillover_studies.covid.report.measures import (
     all_single_ranks,
     detected,
@@ -28,8 +26,8 @@ from spillover_studies.covid.report.measures import (
     only_after,
     single_winners,
 )
-from spillover_studies.covid.report.page import conclusion, in_short
-from spillover_studies.covid.report.sections import by_region
+from spillover_studies.covid.report.page import conclusion, findings, in_short
+from spillover_studies.covid.report.sections import by_region, specific_a_day, star_effect
 from spillover_studies.covid.scores import top_regions, weights_of
 
 

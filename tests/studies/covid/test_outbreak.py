@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from spillover import Rng
-from spillover_studies.covid.outbreak import LOCKDOWN_DAYS, distances, outbreak, simulated_outbreak
-from spillover_studies.covid.record import REGIONS
+from spillover_studies.covid.record import LOCKDOWN_DAYS, REGIONS, distances, outbreak, simulated_outbreak
 from spillover_studies.covid.worlds import fit_unmasked, prepare, spectral_radius, trailing_mean
 from tests.support import sparse
 

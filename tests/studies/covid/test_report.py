@@ -17,16 +17,13 @@ from spillover import figures
 from spillover.figures.flows import Page, curves, distances
 from spillover.metrics import Interval
 from spillover.study import Request
-from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval
+from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval, plan_for
 from spillover_studies.covid import report as covid
-from spillover_studies.covid.outbreak import simulated_outbreak
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
-from spillover_studies.covid.record import MissingData
-from spillover_studies.covid.report.figures import CHOSEN, FORCED, STARTING
+from spillover_studies.covid.record import MissingData, simulated_outbreak
+from spillover_studies.covid.report.figures import CHOSEN, FORCED, RADIUS, STARTING, frame_of, places
 from spillover_studies.covid.report.measures import format_ci, overlaps, recovery
-from spillover_studies.covid.report.schematic import RADIUS, frame_of, places
 from spillover_studies.covid.report.tables import contribution_table, reward_table
-from spillover_studies.covid.study import plan_for
 from tests.cli.calls import call, refused
 from tests.report.layout import faults
 
@@ -323,8 +320,8 @@ def nowhere(*given, **extra):
 def offline(monkeypatch, tmp_path):
     """No record, no network, a small study, no page."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)
-    monkeypatch.setattr("spillover_studies.covid.study.plan_for", lambda request, simulated: SMALL)
+    monkeypatch.setattr("spillover_studies.covid.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.plan_for", lambda request, simulated: SMALL)
     few = [run for run in planned_runs() if run.mode == LITERAL and run.rule == PAPER_RULE]  # the command needs no more
     monkeypatch.setattr("spillover_studies.covid.results.planned_runs", lambda: few)
     return tmp_path
@@ -361,11 +358,11 @@ def test_report_knows_a_study_of_covid(offline, monkeypatch) -> None:
 
 def test_a_simulated_study_never_replaces_one_of_the_record(offline, monkeypatch) -> None:
     record = simulated_outbreak()[0]._replace(source="record")
-    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", lambda *given, **extra: record)
+    monkeypatch.setattr("spillover_studies.covid.covid_italy", lambda *given, **extra: record)
     content = json.loads(call("reproduce", "covid", "--no-report", "--json").stdout)
     assert (content["results"], len(content["gains"])) == ("results/covid", 15)
     kept = {path: path.read_bytes() for path in (offline / "results").rglob("*") if path.is_file()}
-    monkeypatch.setattr("spillover_studies.covid.study.covid_italy", nowhere)
+    monkeypatch.setattr("spillover_studies.covid.covid_italy", nowhere)
     call("reproduce", "covid", "--no-report")
     assert {path: path.read_bytes() for path in kept} == kept
 

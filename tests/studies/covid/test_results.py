@@ -24,7 +24,6 @@ from spillover_studies.covid import (
     run_study,
     validation_days,
 )
-from spillover_studies.covid.outbreak import simulated_outbreak
 from spillover_studies.covid.plan import (
     BOUNDED_RULE,
     OTHER_SEED,
@@ -36,7 +35,7 @@ from spillover_studies.covid.plan import (
     run_name,
 )
 from spillover_studies.covid.play import ONE_RUN, best_cell, prepare_all
-from spillover_studies.covid.record import covid_italy
+from spillover_studies.covid.record import covid_italy, simulated_outbreak
 from spillover_studies.covid.results import FORMAT, cell_name
 from spillover_studies.covid.scores import (
     absolute_error,

@@ -13,8 +13,7 @@ from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
 from spillover.testing import check_environment
 from spillover_studies.covid import worlds as covid
-from spillover_studies.covid.outbreak import simulated_outbreak
-from spillover_studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy
+from spillover_studies.covid.record import DENSITY_WINDOW, STUDY_WINDOW, covid_italy, simulated_outbreak
 from spillover_studies.covid.worlds import (
     SemiSyntheticCovid,
     densities,

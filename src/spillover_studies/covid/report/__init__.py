@@ -9,10 +9,10 @@ from spillover_studies.covid.report.figures import (
     recorded_panels,
     rules_figure,
     runs_figure,
+    schematic_figure,
     selection_figure,
 )
 from spillover_studies.covid.report.page import write_covid_report
-from spillover_studies.covid.report.schematic import schematic_figure
 
 __all__ = [
     "days_figure",

@@ -12,10 +12,9 @@ from spillover.report.claims import FAILS, HOLDS, OPEN, Variant, sign_verdict
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray
 from spillover_studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
-from spillover_studies.covid.outbreak import LOCKDOWN_DAYS, outbreak
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, SQUARED_RULE
 from spillover_studies.covid.play import ONE_RUN, SEED_SETS, best_cell
-from spillover_studies.covid.record import STUDY_WINDOW
+from spillover_studies.covid.record import LOCKDOWN_DAYS, STUDY_WINDOW, outbreak
 from spillover_studies.covid.scores import (
     absolute_error,
     last_values,
