@@ -144,7 +144,7 @@ class Course(NamedTuple):
     rewards: Array  # (*batch, rounds, n): of all arms, chosen or not; or their means, (*batch, rounds or 1, n)
     noise: Array  # (*batch, rounds, n): added to y first
     baseline: Array  # (*batch, rounds, n): added to y after that, with the hidden cause
-    law: int = 0  # how rewards follow, one of the laws of `kernels/rewards.py`; 0: they are drawn already
+    law: int = 0  # how rewards follow, one of the laws of `kernels/outcomes.py`; 0: they are drawn already
     concentration: float = 0.0  # of the law, if it has one
 
 

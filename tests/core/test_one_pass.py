@@ -15,5 +15,9 @@ def test_they_give_the_same_and_numba_is_left_as_it_was(known, monkeypatch):
     twice = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(lambda x: double(double(x)))
     above = njit(lambda x: twice(x) + 1.0)
     with one_pass.one_pass():
+        during = CPUCodeLibrary.finalize
+        with one_pass.one_pass():  # a function that Python calls is part of another one
+            pass
+        assert CPUCodeLibrary.finalize is during
         assert above(3.0) == 13.0
     assert CPUCodeLibrary.finalize is before

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from spillover import kernels
-from spillover.kernels import build
-from spillover.kernels.build import KERNELS
+from spillover.kernels import compiling
+from spillover.kernels.compiling import KERNELS
 from spillover.policies import POLICIES, find_policy
 from tests.sampling import every
 from tests.waiting import HANG
@@ -18,9 +18,9 @@ LOADED = """
 import sys
 from spillover import kernels
 from spillover.cli import main
-from spillover.kernels import build
-loaded, original = [], build.build
-build.build = lambda name: loaded.append(name) or original(name)
+from spillover.kernels import compiling
+loaded, original = [], compiling.build
+compiling.build = lambda name: loaded.append(name) or original(name)
 try:
     main(sys.argv[1:])
 finally:
@@ -56,7 +56,7 @@ def test_a_decision_needs_just_the_kernels_that_its_policy_names(policy, columns
 
 def test_nothing_is_started_where_everything_is_compiled(monkeypatch):
     assert kernels.play is not None
-    monkeypatch.setattr(build, "start", pytest.fail)
+    monkeypatch.setattr(compiling, "start", pytest.fail)
     with kernels.compiled_ahead(["play"]):
         pass
 
@@ -70,8 +70,8 @@ def test_compiling_apart_ends_with_its_processes_or_ends_them(stopped, monkeypat
         started.append(subprocess.Popen([sys.executable, "-c", script]))
         return started[-1]
 
-    monkeypatch.setattr(build, "missing", lambda names: names)
-    monkeypatch.setattr(build, "start", start)
+    monkeypatch.setattr(compiling, "missing", lambda names: names)
+    monkeypatch.setattr(compiling, "start", start)
     asked = threading.Event()
     if stopped:
         asked.set()
@@ -87,13 +87,13 @@ def test_what_is_missing_is_compiled_by_several_processes(tmp_path):
 import joblib
 joblib.cpu_count = lambda: 2
 from spillover import kernels
-from spillover.kernels import build
-names, start, started = ("play", "total_effects", "top_arms"), build.start, []
-build.start = lambda names: started.append(start(names)) or started[-1]
+from spillover.kernels import compiling
+names, start, started = ("play", "total_effects", "top_arms"), compiling.start, []
+compiling.start = lambda names: started.append(start(names)) or started[-1]
 with kernels.compiled_ahead(names):
     for name in names:
         vars(kernels).get(name) or getattr(kernels, name)
-print(len(started), [process.poll() is not None for process in started], build.missing(names))
+print(len(started), [process.poll() is not None for process in started], compiling.missing(names))
 """
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("1 [True] []\n", "")

@@ -10,8 +10,7 @@ import pytest
 
 from spillover.cli.output import ProgressBar
 from spillover.kernels import silence
-from spillover.kernels.announce import ANNOUNCER, Counter, announced
-from spillover.kernels.build import KERNELS
+from spillover.kernels.compiling import ANNOUNCER, KERNELS, Counter, announced
 
 LINE = "spillover: compiling first, which may take about a minute, once only\n"
 

@@ -25,9 +25,9 @@ ONE_KERNEL = """
 import numpy as np
 from spillover import kernels
 print(kernels.play(np.eye(2), np.array([0.5, 0.25]), np.array([True, False])))
-print(kernels.build.cache_folder())
+print(kernels.compiling.cache_folder())
 """
-PLAY = kernels.build.KERNELS["play"].function
+PLAY = kernels.compiling.KERNELS["play"].function
 ANSWER = "(array([0.5, 0. ]), array([0.5, 0. ]))"
 
 
@@ -53,7 +53,7 @@ def test_all_kernels_are_compiled_side_by_side(tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     kept = {path.name.rpartition("-")[0].removeprefix("guf-") for path in tmp_path.rglob("*.nbi")}
-    assert kept == {f"{kernel.file}.{name}" for name, kernel in kernels.build.KERNELS.items()}
+    assert kept == {f"{kernel.file}.{name}" for name, kernel in kernels.compiling.KERNELS.items()}
 
 
 def test_the_lock_is_given_back():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spillover.kernels.candidate_search import gather_suspects
+from spillover.kernels.candidates import gather_suspects
 
 
 def test_arms_whose_outcomes_are_too_small_to_be_squared_are_no_suspects():

@@ -8,7 +8,7 @@ import pytest
 from numba import njit
 from numpy.testing import assert_array_equal
 
-from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
+from spillover.kernels.arithmetic import cos_of_turns, exp_of, log_of
 
 DRAWS = np.random.default_rng(5)
 POSITIVE = np.concatenate(

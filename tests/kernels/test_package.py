@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from spillover import kernels
-from spillover.kernels import cache, world
-from spillover.kernels.build import KERNELS
+from spillover.kernels import cache, outcomes
+from spillover.kernels.compiling import KERNELS
 
 FOLDER = Path(kernels.__file__).parent
 
@@ -40,7 +40,7 @@ def test_kernels_are_kept_apart_by_all_that_they_are_made_of(changed, tmp_path, 
     functions = KERNELS["play"].function, KERNELS["feedback_fault"].function
     before = [cache.own_folder(tmp_path, function) for function in functions]
     assert before[0].parent == tmp_path
-    monkeypatch.setattr(world, changed, lambda *given: given)
+    monkeypatch.setattr(outcomes, changed, lambda *given: given)
     cache.mark_of.cache_clear()
     after = [cache.own_folder(tmp_path, function) for function in functions]
     assert [one != other for one, other in zip(before, after, strict=True)] == [

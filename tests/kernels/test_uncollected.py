@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from spillover.kernels.build import uncollected
+from spillover.kernels.compiling import uncollected
 
 
 @pytest.mark.parametrize("collects", [True, False])

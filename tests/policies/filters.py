@@ -3,8 +3,7 @@
 import numpy as np
 
 from spillover.core.compiled import entry
-from spillover.kernels.drifting import drifting_arrival, drifting_forecast
-from spillover.kernels.silences import weigh_silence
+from spillover.kernels.drifting import drifting_arrival, drifting_forecast, weigh_silence
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_scores import MOST_SORTED, value_arms
 from spillover.policies.switching_state import DRIFT_PRIOR, DRIFT_SCALE, DRIFT_VARIANCE

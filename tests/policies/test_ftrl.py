@@ -11,8 +11,8 @@ from numba import boolean, float64, guvectorize, int64, uint64
 
 import spillover as sp
 from spillover.kernels import ftrl
+from spillover.kernels.decorators import EIGHT
 from spillover.kernels.drawing import take_sample
-from spillover.kernels.inner import EIGHT
 from spillover.policies.ftrl import FTRL, FTRLState, entropy_weight
 from spillover.rng import Purpose, Rng
 from spillover.state import leaves

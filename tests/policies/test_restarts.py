@@ -10,7 +10,7 @@ from scipy import stats
 
 import spillover as sp
 from spillover import kernels
-from spillover.kernels.detection import likelihood_ratio, note_and_test
+from spillover.kernels.averages import likelihood_ratio, note_and_test
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
 from spillover.policies.restarts import BUCKETS, empty_history
 from spillover.state import leaves

@@ -11,10 +11,9 @@ from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.extending import register_jitable
 
 from spillover.core.one_pass import one_pass
-from spillover.kernels.announce import announced
-from spillover.kernels.build import KERNELS, LOADING, uncollected
 from spillover.kernels.cache import ContentCache, cache_folder, stored
-from spillover.kernels.inner import ENTRY, HELPER, INNER, RARE
+from spillover.kernels.compiling import KERNELS, LOADING, announced, uncollected
+from spillover.kernels.decorators import ENTRY, HELPER, INNER, RARE
 
 COLOUR = re.compile(r"\x1b\[\d*m")
 NOT_A_REASON = re.compile(r"(\w+: )?Failed in |During: |File |<source ")  # in Numba's messages

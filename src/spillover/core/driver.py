@@ -15,10 +15,19 @@ from numba import njit, uint64
 
 from spillover.core.compiled import compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
-from spillover.kernels.arrivals import delay_of, post_arms, post_part
-from spillover.kernels.inner import INNER
-from spillover.kernels.outcomes import ALL, fill_outcome, hide
-from spillover.kernels.world import FINE, fault_of, is_fine, is_known
+from spillover.kernels.decorators import INNER
+from spillover.kernels.outcomes import (
+    ALL,
+    FINE,
+    delay_of,
+    fault_of,
+    fill_outcome,
+    hide,
+    is_fine,
+    is_known,
+    post_arms,
+    post_part,
+)
 
 CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)

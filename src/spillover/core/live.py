@@ -8,7 +8,7 @@ import numpy as np
 from spillover.core.compiled import entry
 from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
 from spillover.core.use import Use, in_one_piece
-from spillover.kernels.world import is_plain
+from spillover.kernels.outcomes import is_plain
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import Array, BoolArray, Choice, Feedback, State

@@ -14,7 +14,7 @@ from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, 
 from spillover.core.own import is_number, spread
 from spillover.core.record import fields_of, record_class, table_of
 from spillover.core.use import Use, in_one_piece, use_of
-from spillover.kernels.arrivals import NEVER
+from spillover.kernels.outcomes import NEVER
 from spillover.rng import Purpose, Rng
 from spillover.state import copy_state
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem, State, Stretch

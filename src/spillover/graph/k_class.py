@@ -15,7 +15,7 @@ from spillover.graph.edges import edge_mask, impossible_edges
 from spillover.graph.learner import GraphErrors, largest_reward
 from spillover.kernels import effects
 from spillover.kernels.confounding import test_doubts
-from spillover.kernels.inner import allocating
+from spillover.kernels.decorators import allocating
 from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT, absorb_moments, k_class
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Probability, Problem
 

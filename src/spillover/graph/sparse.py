@@ -15,8 +15,15 @@ from spillover.graph.candidates import CandidateGraph
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_mask, impossible_edges
 from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
-from spillover.kernels.gram import absorb_outcome
-from spillover.kernels.graph import clear_fit, drop_infinite_weights, is_spent, note_moves, refit, room_for_refit
+from spillover.kernels.graph import (
+    absorb_outcome,
+    clear_fit,
+    drop_infinite_weights,
+    is_spent,
+    note_moves,
+    refit,
+    room_for_refit,
+)
 from spillover.types import Array, Batch, BoolArray, Constant, Finite, Problem
 
 

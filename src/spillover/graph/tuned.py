@@ -12,8 +12,14 @@ from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
 from spillover.graph.sparse import Graph, SparseGraph
 from spillover.kernels.evidence import total
-from spillover.kernels.gram import absorb_outcome, squared_error
-from spillover.kernels.graph import clear_fit, drop_infinite_weights, refit, room_for_refit
+from spillover.kernels.graph import (
+    absorb_outcome,
+    clear_fit,
+    drop_infinite_weights,
+    refit,
+    room_for_refit,
+    squared_error,
+)
 from spillover.types import Amount, Batch, Finite, IntArray, Problem, Round, Within
 
 AUTO_GRID = np.logspace(-5, 6, 12)

@@ -8,46 +8,38 @@ input; callers check it.
 import numpy as np
 
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
-    arrivals,
     averages,
-    candidate_rows,
-    candidate_search,
     candidates,
     confounding,
-    detection,
     drawing,
-    drifting,
     effects,
     evidence,
-    factor,
-    gram,
-    graph,
     instrumental,
     instrumental_rows,
     instrumental_scores,
     instrumental_solve,
     instrumental_weights,
-    inversion,
-    kclass,
     laws,
-    measuring,
-    pulls,
-    regression,
-    rewards,
+    outcomes,
     sets,
     shocks,
-    silences,
-    switching,
-    switching_many,
-    switching_many_scores,
     switching_scores,
-    world,
 )
-from spillover.kernels.announce import awaited, silence
-from spillover.kernels.build import KERNELS, compile_all, compile_apart, compiled_ahead, load, missing, preload_numba
-from spillover.kernels.rewards import BERNOULLI, BETA, DRAWN
-from spillover.kernels.sets import SUM_ROUNDING
-from spillover.kernels.world import (
+from spillover.kernels.compiling import (
+    KERNELS,
+    awaited,
+    compile_all,
+    compile_apart,
+    compiled_ahead,
+    load,
+    missing,
+    preload_numba,
+    silence,
+)
+from spillover.kernels.outcomes import (
+    BERNOULLI,
+    BETA,
+    DRAWN,
     FINE,
     IMPOSSIBLE_AGE,
     LARGEST_OUTCOME,
@@ -56,6 +48,7 @@ from spillover.kernels.world import (
     NOT_PLAYED,
     OUT_OF_RANGE,
 )
+from spillover.kernels.sets import SUM_ROUNDING
 
 __all__ = [
     "BERNOULLI",

@@ -30,7 +30,7 @@ from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache,
 from numba.core.dispatcher import Dispatcher
 from numba.extending import _Intrinsic
 
-from spillover.kernels.inner import ENTRY, HELPER, INNER, RARE
+from spillover.kernels.decorators import ENTRY, HELPER, INNER, RARE
 
 BESIDE_THE_SOURCE = Path(__file__).parent / "__pycache__"
 SECONDS_BETWEEN_TRIES = 0.01
@@ -243,6 +243,7 @@ class Fingerprint:
         for cell in function.__closure__ or ():
             self.add(cell.cell_contents)
         if not is_foreign(function.__module__):
+            self.note(function.__module__)  # which Numba imports when it loads the function
             self.add_names(names_in(function.__code__), function.__globals__)
 
     def add_names(self, names: set[str], known: dict[str, Any]) -> None:

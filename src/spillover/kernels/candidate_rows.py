@@ -5,11 +5,9 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.candidate_search import CLOSER, active_in, best_new_cause, enter_candidate, held
-from spillover.kernels.candidates import SURPRISED
-from spillover.kernels.graph import solve_signed_row
-from spillover.kernels.inner import allocating, bare, within
-from spillover.kernels.row_solver import cholesky_solve, extend_cholesky, room_for_solving, solve_row
+from spillover.kernels.candidates import CLOSER, SURPRISED, active_in, best_new_cause, enter_candidate, held
+from spillover.kernels.decorators import allocating, bare, within
+from spillover.kernels.graph import cholesky_solve, extend_cholesky, room_for_solving, solve_row, solve_signed_row
 
 # A row is solved again once one of its optimality conditions is violated by this, relative to G_jj: about the error of
 # an edge. It is larger than in `graph.py`, because every outcome moves the edges of many rows by less.

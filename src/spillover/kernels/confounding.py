@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
+from spillover.kernels.decorators import inside
 from spillover.kernels.factor import factorise, forward
-from spillover.kernels.inner import inside
 
 FEWEST_FREE: Final = 5.0  # with fewer degrees of freedom doubts are not tested
 CONFOUNDING: Final = 0.25  # squared prior correlation of hidden common causes, where they are tested for

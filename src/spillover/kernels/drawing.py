@@ -11,9 +11,9 @@ from llvmlite import ir
 from numba import boolean, float64, int64, njit, types, uint64
 from numba.extending import intrinsic
 
-from spillover.kernels.build import gufunc
-from spillover.kernels.elementary import bits_of, double_of
-from spillover.kernels.inner import bare, within
+from spillover.kernels.arithmetic import bits_of, double_of
+from spillover.kernels.compiling import gufunc
+from spillover.kernels.decorators import bare, within
 
 MULTIPLIER_0: Final = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1: Final = np.uint64(0xCA5A826395121157)

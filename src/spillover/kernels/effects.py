@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numba import float64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 from spillover.kernels.inversion import invert
 
 SQUARINGS: Final = 40

@@ -5,7 +5,7 @@ from typing import Final
 
 from numba import float64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 MEMORY: Final = 0.99  # share of the evidence that remains after an arrival
 CLEAR: Final = 2.0  # standard errors by which a candidate must be better than the first to replace it

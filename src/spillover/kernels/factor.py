@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.inner import inside
+from spillover.kernels.decorators import inside
 
 PIVOT: Final = 1e-10  # a column with less than this share of its square left depends on those before it
 

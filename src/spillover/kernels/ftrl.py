@@ -11,8 +11,8 @@ from typing import Final
 
 from numba import njit
 
-from spillover.kernels.elementary import exp_of, log_of
-from spillover.kernels.inner import EIGHT, bare, eight_doubles
+from spillover.kernels.arithmetic import exp_of, log_of
+from spillover.kernels.decorators import EIGHT, bare, eight_doubles
 
 # Newton's method ends with a step that changes no excess by more than this, relative to it. What is then left is about
 # a third of its square.

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 LEAST_RATIO: Final = 1e-30  # bounds of a likelihood ratio: beyond them the question is settled anyway
 MOST_RATIO: Final = 1e30

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 UNCERTAIN: Final = 1e-9  # a weight below this is none
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numba import float64, int64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 NEGLIGIBLE: Final = 1e-6  # hypotheses less probable than this do not affect a decision
 LEAST_NOISE: Final = 1e-4  # variance of an observed effect, as in the filter

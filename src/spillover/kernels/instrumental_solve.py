@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal (normal if signed) with this scale
 EDGE_DEVIATION: Final = 0.3  # prior deviation of an edge in the test for confounding

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 LARGEST_RADIUS: Final = 0.9  # a graph whose effects would not die out faster is damped
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.inner import allocating, inside
+from spillover.kernels.decorators import allocating, inside
 
 # Below this, relative to the largest entry, a pivot is rounding.
 NO_PIVOT: Final = 1e-12

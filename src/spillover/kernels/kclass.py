@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numba import njit
 
+from spillover.kernels.arithmetic import product
+from spillover.kernels.decorators import NONE_YET, allocating, inside
 from spillover.kernels.factor import add_squares, factorise, forward, inverse_root, mirror
-from spillover.kernels.inner import NONE_YET, allocating, inside
-from spillover.kernels.vectors import product
 
 EDGE_SCALE: Final = 0.5  # an edge that exists is half normal with this scale (normal if signed)
 EDGE_ODDS: Final = 1.0 / 9.0  # prior odds that an edge exists

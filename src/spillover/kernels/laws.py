@@ -1,6 +1,6 @@
 """Draws from normal, gamma and beta laws.
 
-Words of the generator become numbers many at a time (`kernels/elementary.py`). Each draw has counters of its own, so it
+Words of the generator become numbers many at a time (`kernels/arithmetic.py`). Each draw has counters of its own, so it
 is the same whatever is drawn beside it.
 """
 
@@ -10,11 +10,10 @@ from typing import Final
 import numpy as np
 from numba import float64, njit, uint64
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.arithmetic import add_columns, cos_of_turns, exp_of, log_of
+from spillover.kernels.compiling import gufunc
+from spillover.kernels.decorators import EIGHT, bare, eight_doubles, eight_integers, eight_words, one_by_one, within
 from spillover.kernels.drawing import HALF_BITS, philox, philox_in_lanes, philox_inside, to_unit
-from spillover.kernels.elementary import cos_of_turns, exp_of, log_of
-from spillover.kernels.inner import EIGHT, bare, eight_doubles, eight_integers, eight_words, one_by_one, within
-from spillover.kernels.vectors import add_columns
 
 ARMS_AT_ONCE: Final = EIGHT // 2  # beta draws, each from two gamma draws
 NORMALS_AT_ONCE: Final = 1024  # of several rounds: few enough to stay in the processor's cache

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from spillover.kernels.inner import inside
-from spillover.kernels.vectors import product
+from spillover.kernels.arithmetic import product
+from spillover.kernels.decorators import inside
 
 # Alternatives of the test for a change: factors by which the variance of a residual may have grown.
 GROWTHS: Final = (2.0, 10.0, 1e4)

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 # Sums of a few hundred doubles of about 1 differ from the exact ones by less than this.
 SUM_ROUNDING: Final = 1e-11

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numba import boolean, float64, int64, njit
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.compiling import gufunc
 
 THRESHOLD: Final = 3.0  # correlations count as far as they are beyond so many standard errors
 FADING: Final = 0.99  # of what was learned when the equations are solved again: errors of early estimates fade

@@ -10,8 +10,8 @@ from typing import Final
 
 from numba import njit
 
-from spillover.kernels.elementary import exp_of, log_of
-from spillover.kernels.inner import bare
+from spillover.kernels.arithmetic import exp_of, log_of
+from spillover.kernels.decorators import bare
 
 # The likelihood ratio of a change is clipped to these bounds, so that products of many do not overflow or underflow;
 # beyond them the question is settled anyway.

@@ -10,8 +10,9 @@ from typing import Final
 import numpy as np
 from numba import njit
 
+from spillover.kernels.arithmetic import listed
+from spillover.kernels.decorators import allocating
 from spillover.kernels.drifting import learn_drift, move_arm, transition
-from spillover.kernels.inner import allocating, listed
 from spillover.kernels.switching import (
     MOST_ALONE,
     add_shares,

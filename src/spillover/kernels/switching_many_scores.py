@@ -8,8 +8,9 @@ import math
 import numpy as np
 from numba import njit
 
+from spillover.kernels.arithmetic import BLOCK, enter
+from spillover.kernels.decorators import allocating, bare
 from spillover.kernels.drifting import LEAST_MEAN, transition
-from spillover.kernels.inner import BLOCK, allocating, bare, enter
 from spillover.kernels.switching import add_shares
 from spillover.kernels.switching_scores import (
     ABOUT,

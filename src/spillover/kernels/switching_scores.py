@@ -5,10 +5,10 @@ from typing import Final
 
 from numba import float64, njit, uint64
 
-from spillover.kernels.build import gufunc
+from spillover.kernels.arithmetic import bits_of, double_of
+from spillover.kernels.compiling import gufunc
+from spillover.kernels.decorators import bare
 from spillover.kernels.drawing import selected_border
-from spillover.kernels.elementary import bits_of, double_of
-from spillover.kernels.inner import bare
 
 MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
 MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from spillover.core import inner
-from spillover.kernels.pulls import fading, start_pulls
+from spillover.kernels.averages import fading, start_pulls
 from spillover.policies.switching_model import PATIENCE, RECENT, SOON
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from spillover import validate
 from spillover.core import Lesson, Turn, inner
 from spillover.kernels.averages import amounts_above_low, unit_or_one
+from spillover.kernels.decorators import EIGHT
 from spillover.kernels.drawing import take_sample
 from spillover.kernels.ftrl import ROWS, blocks, marginals_into
-from spillover.kernels.inner import EIGHT
 from spillover.policies.explanations import graph_free_explanation
 from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
 from spillover.rng import Rng

@@ -7,9 +7,16 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.core import Lesson, Turn, choose_top, inner, later
-from spillover.kernels.averages import add_rewards, amounts_above_low, bounds_of_means, grown_bounds, rank
+from spillover.kernels.averages import (
+    add_rewards,
+    amounts_above_low,
+    bounds_of_means,
+    force_arm,
+    grown_bounds,
+    note_and_test,
+    rank,
+)
 from spillover.kernels.averages import unit_or_one as unit_of
-from spillover.kernels.detection import force_arm, note_and_test
 from spillover.policies.averages import Averages, empty_averages
 from spillover.policies.cucb import CAP, WIDTH, explain_cucb
 from spillover.policies.initialisation import follows_plan

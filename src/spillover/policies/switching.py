@@ -12,12 +12,10 @@ from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.graph.core import Outcome
 from spillover.graph.learner import MANY_ARMS, GraphErrors, explained
-from spillover.kernels.arrivals import NEVER
-from spillover.kernels.averages import date_of, weigh
-from spillover.kernels.drifting import drifting_arrival, drifting_forecast
-from spillover.kernels.pulls import fading as faded
-from spillover.kernels.pulls import start_pulls, take_rewards
-from spillover.kernels.silences import weigh_silence
+from spillover.kernels.averages import date_of, start_pulls, take_rewards, weigh
+from spillover.kernels.averages import fading as faded
+from spillover.kernels.drifting import drifting_arrival, drifting_forecast, weigh_silence
+from spillover.kernels.outcomes import NEVER
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_scores import MOST_SORTED, value_arms
 from spillover.policies.dates import for_kernels as delay_for_kernels

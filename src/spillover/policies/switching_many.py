@@ -8,9 +8,8 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Policy
 from spillover.core import Turn, choose_top, inner
-from spillover.kernels.averages import weigh
+from spillover.kernels.averages import take_rewards, weigh
 from spillover.kernels.drifting import drifting_forecast
-from spillover.kernels.pulls import take_rewards
 from spillover.kernels.switching_many import learn_arms_of_many
 from spillover.kernels.switching_many_scores import index_crowd
 from spillover.policies.graph_policy import GraphPolicy

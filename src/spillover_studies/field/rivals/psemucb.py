@@ -9,7 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.core import Lesson, Turn, choose_top, inner, later
 from spillover.core.compiled import entry
-from spillover.kernels.detection import force_arm, note_and_test
+from spillover.kernels.averages import force_arm, note_and_test
 from spillover.policies.restarts import Detector, check_rates, empty_history
 from spillover.rng import Rng
 from spillover.types import Amount, Array, Constant, IntArray, Problem, Round, Rounds

@@ -1,4 +1,4 @@
-"""How functions are compiled that are part of compiled ones, and small ones for loops inside of them."""
+"""How compiled functions are declared: into their callers, by themselves, or for Python; and memory on the stack."""
 
 from typing import Any, Final
 
@@ -70,34 +70,3 @@ def on_stack(kind: Any) -> Any:
 
 
 eight_doubles, eight_integers, eight_words = on_stack(types.float64), on_stack(types.int64), on_stack(types.uint64)
-
-
-BLOCK: Final = 16
-
-
-@njit(inline="always")
-def enter(found, size, i, marked):
-    """Add a position to a list if it is marked; the new length."""
-    if marked:
-        found[size] = i
-    return size + marked
-
-
-@njit
-def listed(marks):
-    """The positions whose mark is not 0, in order."""
-    n, count, size = marks.shape[0], 0, 0
-    for i in range(n):
-        count += marks[i] != 0
-    found = np.empty(count, np.int64)
-    whole = n - n % BLOCK
-    for start in range(0, whole, BLOCK):
-        marked = 0
-        for k in range(BLOCK):
-            marked += marks[start + k] != 0
-        if marked > 0:
-            for i in range(start, start + BLOCK):
-                size = enter(found, size, i, marks[i] != 0)
-    for i in range(whole, n):
-        size = enter(found, size, i, marks[i] != 0)
-    return found

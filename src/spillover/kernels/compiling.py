@@ -1,4 +1,4 @@
-"""How kernels are declared, compiled on first use, and loaded from Numba's cache after that."""
+"""Compile kernels on first use, load them from the cache after that, and say so where somebody waits."""
 
 import gc
 import subprocess
@@ -8,16 +8,120 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import guvectorize
+from numba.core import event
 
-from spillover.kernels.announce import ANNOUNCER, MANY, Counter, announced
 from spillover.kernels.cache import OURS, cache_folder, has_kernel, is_busy, stored
 
+PASS = "numba:run_pass"  # a step of Numba's compiler; kernels from the cache need none
+WIDTH = 60
+MANY = 8  # kernels that take long enough for a line even when piped
+
+
+class Announcer:
+    """One line on stderr: which kernel of how many is being compiled."""
+
+    def __init__(self) -> None:
+        self.silent = False
+        self.awaited = False  # whether a command runs whose answer somebody waits for
+        self.said = False  # whether a line was printed although progress is not shown
+        self.compiled = 0  # by this process
+
+    def is_shown(self) -> bool:
+        return not self.silent and sys.stderr is not None and sys.stderr.isatty()
+
+    def say_once(self) -> None:
+        """One line where no progress is shown."""
+        if self.said or self.silent or sys.stderr is None or sys.stderr.isatty():
+            return
+        self.said = True
+        print("spillover: compiling first, which may take about a minute, once only", file=sys.stderr, flush=True)
+
+    def show(self, number: int, total: int) -> None:
+        self.replace_line(f"compiling kernel {number} of {total} (once only)")
+
+    def replace_line(self, line: str) -> None:
+        if self.is_shown():
+            print(f"\r{line:<{WIDTH}}\r", end="", file=sys.stderr, flush=True)
+
+
+ANNOUNCER = Announcer()
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Print nothing, not even on a terminal."""
+    before, ANNOUNCER.silent = ANNOUNCER.silent, True
+    try:
+        yield
+    finally:
+        ANNOUNCER.silent = before
+
+
+@contextmanager
+def awaited() -> Iterator[None]:
+    """Print a line before the first kernel is compiled, also when piped."""
+    before, ANNOUNCER.awaited = ANNOUNCER.awaited, True
+    try:
+        yield
+    finally:
+        ANNOUNCER.awaited = before
+
+
+class FirstPass(event.Listener):  # type: ignore[misc]
+    """Detects that Numba compiles."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.seen = total, False
+
+    def on_start(self, event: Any) -> None:
+        if not self.seen:
+            self.seen = True
+            ANNOUNCER.compiled += 1
+            if ANNOUNCER.awaited:
+                ANNOUNCER.say_once()
+            ANNOUNCER.show(ANNOUNCER.compiled, self.total)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to do: one line for each kernel."""
+
+
+@contextmanager
+def announced(total: int) -> Iterator[None]:
+    """Show a line while a kernel is being compiled; none if it comes from the cache."""
+    listener = FirstPass(total)
+    try:
+        with event.install_listener(PASS, listener):
+            yield
+    finally:
+        if listener.seen:
+            ANNOUNCER.replace_line("")
+
+
+class Counter:
+    """Progress of the kernels that other processes compile."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done = total, 0
+
+    def __enter__(self) -> Self:
+        self.advance(0)
+        return self
+
+    def advance(self, compiled: int) -> None:
+        self.done += compiled
+        if self.done < self.total:
+            ANNOUNCER.show(self.done + 1, self.total)
+
+    def __exit__(self, *_: Any) -> None:
+        ANNOUNCER.replace_line("")
+
+
 PAUSE = 0.1  # seconds between looks at the processes that compile
-WALK = "import sys; from spillover.kernels.build import compile_missing; compile_missing(sys.argv[1:])"
+WALK = "import sys; from spillover.kernels.compiling import compile_missing; compile_missing(sys.argv[1:])"
 
 
 class Kernel(NamedTuple):
