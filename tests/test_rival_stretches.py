@@ -52,7 +52,7 @@ class Undeclared(sp.SyntheticSEM):
 
 def playable(policy, environment):
     """Whether a policy can be played there: one that knows the graph needs one that stays as it is."""
-    return not (policy.knows_graph and environment.draw(sp.Rng(0)).graph_changes)
+    return not (policy.traits.knows_graph and environment.draw(sp.Rng(0)).graph_changes)
 
 
 PAIRS = [(policy, name) for policy in POLICIES for name in WORLDS if playable(POLICIES[policy], WORLDS[name])]
@@ -120,8 +120,8 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
         def select(self, state, rng):
             return super().select(state, rng)
 
-    assert all(policy.compiled_rounds for policy in POLICIES.values())
-    assert not any(policy.compiled_rounds for policy in (OtherUpdate(), OtherDraw()))
+    assert all(policy.runs_compiled for policy in POLICIES.values())
+    assert not any(policy.runs_compiled for policy in (OtherUpdate(), OtherDraw()))
 
 
 @pytest.mark.parametrize("policy", [GRID, CTS(), FTRL()])

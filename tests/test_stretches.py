@@ -143,8 +143,8 @@ def test_only_what_the_kernel_stands_for_is_compiled():
             return super().solve(graph)
 
     for graph in ("adaptive", AdaptiveGraph(sparsity="auto"), "sparse", "none"):
-        assert sp.SwitchingSEM(graph=graph).compiled_rounds
-    assert not sp.SwitchingSEM(graph=OtherGraph()).compiled_rounds
+        assert sp.SwitchingSEM(graph=graph).runs_compiled
+    assert not sp.SwitchingSEM(graph=OtherGraph()).runs_compiled
 
 
 @pytest.mark.long
@@ -168,7 +168,7 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
         return sp.simulate(GRID, WORLDS[name], sp.UniformDelay(0, 20), replications=3, seed=8, record=9)
 
     compiled = run()
-    monkeypatch.setattr(sp.NDCSEM, "compiled_rounds", None)
+    monkeypatch.setattr(sp.NDCSEM, "runs_compiled", False)
     plain = run()
     for measure in ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency"):
         np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
@@ -206,11 +206,11 @@ def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_b
         def solve(self, graph):
             return graph
 
-    assert sp.NDCSEM().compiled_rounds
-    assert not any(policy.compiled_rounds for policy in (OtherChoice(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
-    assert not sp.NDCSEM(graph=sp.SparseGraph(row_bound=None)).compiled_rounds
-    assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).compiled_rounds
-    assert sp.SwitchingSEM().compiled_rounds
+    assert sp.NDCSEM().runs_compiled
+    assert not any(policy.runs_compiled for policy in (OtherChoice(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
+    assert not sp.NDCSEM(graph=sp.SparseGraph(row_bound=None)).runs_compiled
+    assert stretches.as_compiled(sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),))) is None
+    assert sp.SwitchingSEM().runs_compiled
 
 
 def test_invalid_outcomes_are_reported_as_by_the_four_functions():

@@ -7,7 +7,7 @@ import pytest
 
 import spillover as sp
 from spillover import stretches
-from spillover.contracts import CompiledRounds, Delay, suited
+from spillover.contracts import Delay, suited
 from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
@@ -64,7 +64,7 @@ def test_each_delay_in_each_world(delay):
     for environment in WORLDS.values():
         drawn = environment.draw(sp.Rng(0).at(Purpose.WORLD))
         fitting = drawn.problem.n_arms == 6 or delay.endswith("silent")
-        if fitting and suited(sp.SwitchingSEM(), drawn.problem).compiled_rounds:
+        if fitting and suited(sp.SwitchingSEM(), drawn.problem).runs_compiled:
             demand_same_stretches(sp.SwitchingSEM(), Trial(environment, 6), IN_PARTS[delay], (3,), 16)
     signed = sp.SwitchingSEM(graph=AdaptiveGraph(signed=True))
     demand_same_stretches(signed, Trial(WORLDS["harmful"], 6), IN_PARTS[delay], (3,), 16)
@@ -147,16 +147,14 @@ def test_impossible_delays_are_reported_as_by_the_four_functions(policy):
         sp.simulate(policy, world(), Unsuited(np.array([1, 2])))
     with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
         sp.simulate(policy, world(), Unsuited(np.full(6, -3)))
-    if policy.accepts_missing:  # otherwise a round has the delay of its last arm
+    if policy.traits.accepts_missing:  # otherwise a round has the delay of its last arm
         with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
             sp.simulate(policy, world(), Unsuited(np.array([1, 2, -3, 4, 5, 6])))
 
 
 def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it():
     class WholeRounds(sp.SwitchingSEM):
-        @property
-        def compiled_rounds(self):
-            return CompiledRounds(self.play_stretch, memos=3)
+        plays_parts = False
 
     drawn, late = world().draw(sp.Rng(0).at(Purpose.WORLD)), IN_PARTS["random"]
     assert stretches.fuses(drawn, sp.SwitchingSEM(), late)

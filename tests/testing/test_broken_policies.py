@@ -1,7 +1,7 @@
 """Each broken policy is caught by the check that is meant for it."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ class Positional(Greedy):
 
 @dataclass(frozen=True, kw_only=True)
 class NoPromise(Sound):
-    order_free: Any = None
+    traits = sp.Traits(order_free=cast(Any, None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,7 @@ def bonus(state):
 class Meddler(sp.policies.Oracle):
     """Makes the world better than it is."""
 
-    with_world = first("with_world", lambda self, world: world.levels.fill(1.0), sp.policies.Oracle)
+    for_problem = first("for_problem", lambda self, problem, world: world.levels.fill(1.0), sp.policies.Oracle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +238,7 @@ class ByArrival(Sound):
 
 @dataclass(frozen=True, kw_only=True)
 class HonestByArrival(ByArrival):
-    order_free: Any = False
+    traits = sp.Traits(order_free=False)
 
 
 @dataclass(frozen=True, kw_only=True)

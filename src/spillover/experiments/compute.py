@@ -267,7 +267,7 @@ def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) ->
     replications = rng.keys.shape[:-1]
     world = environment.draw(rng.at(Purpose.WORLD), replications)
     player, grid = spread_grid(as_policy(policy))
-    player, late = suited(player.with_world(world), world.problem), as_delay(delay)
+    player, late = suited(player, world.problem, world), as_delay(delay)
     late.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     batch, score = (*grid, *replications), scorer(world)
 

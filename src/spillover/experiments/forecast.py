@@ -183,7 +183,7 @@ def seconds_of_round(task: Any) -> float:
     player, grid = spread_grid(as_policy(task.policy))
     rng, batch = Rng(task.seed, np.arange(task.count)), (*grid, task.count)
     world = task.environment.draw(rng.at(Purpose.WORLD), (task.count,))
-    player = suited(player.with_world(world), world.problem)
+    player = suited(player, world.problem, world)
     with threadpool_limits(1):  # as when it is computed
         if fuses(world, player, NO_DELAY):
             none = np.zeros(0, np.int64)

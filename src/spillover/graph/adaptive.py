@@ -26,7 +26,7 @@ from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY
 from spillover.graph.instrument import InstrumentGraph, add_information
 from spillover.graph.k_class import ALARM, SUSPICION, KClassGraph, clear_baseline, is_due, test_z
-from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
+from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner, GraphTraits
 from spillover.graph.payoff import PayoffWeights
 from spillover.graph.regression import FLOOR, RIDGE
 from spillover.graph.sparse import SparseGraph
@@ -94,10 +94,11 @@ class AdaptiveGraph(CoreGraph):
     memos = 3
     parts = ("sparse", "instrument", "full_history", "k_class")
     helpers = ("explain_alarm",)
-    order_free = False
-    deferrable = True
-    fits_baseline = True
     grids = ("sparsity",)
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(order_free=False, deferrable=True, judges=True, signed=self.signed, fits_baseline=True)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.

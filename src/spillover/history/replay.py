@@ -10,14 +10,14 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, HistoryPolicy, Policy, as_policy, learn_rounds
 from spillover.core.ahead import compiled_beside
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.learner.one import Learner
 from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
-from spillover.rng import Purpose
+from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 
@@ -74,7 +74,27 @@ class Schedule(NamedTuple):
         return None
 
 
-def schedule_of(policy: Policy, has_memo: bool, arrived: BoolArray) -> Schedule:
+class RoundByRound(NamedTuple):
+    """A policy that learns a history by its four functions."""
+
+    policy: Policy
+    deferrable: bool = True
+    reuses_memo: bool = False
+    learns_histories: bool = True
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        return learn_rounds(self.policy, state, rounds, first, rng)
+
+    def solve(self, state: State) -> State:
+        return state
+
+
+def as_history_policy(policy: Policy) -> HistoryPolicy:
+    """The policy, if it learns histories faster than round by round; otherwise one that calls its four functions."""
+    return policy if isinstance(policy, HistoryPolicy) and policy.learns_histories else RoundByRound(policy)
+
+
+def schedule_of(policy: HistoryPolicy, has_memo: bool, arrived: BoolArray) -> Schedule:
     """The batches in which a policy learns a history.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
@@ -221,7 +241,7 @@ def replay_history(
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
-    validate.require(not given_policy.randomised, "policy", given_policy, accepted)
+    validate.require(not given_policy.traits.randomised, "policy", given_policy, accepted)
     context = standard_context(history)
     problem = problem_of(history, budget, reward_range, overall_range, context)
     if context is not None or history.dose is not None:  # both are scaled by all rounds
@@ -229,23 +249,24 @@ def replay_history(
     start = started(given_policy, problem, seed, given, context, checkpoints)
     player, rng = start.learner.policy, start.learner.rng
     accepted = "one that learns from amounts, as the table has doses"
-    validate.require(history.dose is None or player.accepts_doses, "policy", player, accepted)
-    arrived = learnable_rounds(history, player.accepts_missing)
-    schedule = schedule_of(player, start.has_memo, arrived)
+    validate.require(history.dose is None or player.traits.accepts_doses, "policy", player, accepted)
+    past = as_history_policy(player)
+    arrived = learnable_rounds(history, player.traits.accepts_missing)
+    schedule = schedule_of(past, start.has_memo, arrived)
     known, wanted = Checkpoint(start.asked, (), 0, start.learner.state, {}, {}), set[int]()
     if checkpoints is not None:
         known = checkpoints.latest(known, schedule)
         wanted = checkpoints.wanted(schedule, known.done)
     done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
-    first, accepts = done, player.accepts_missing
+    first, accepts = done, player.traits.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
     with compiled_beside(player):
         for stop, judged, solved in schedule.batches(done):
             memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
             batch = between(rounds, done - first, stop - first, memo)
-            state = player.catch_up(state, batch, done + 1, rng)
+            state = past.catch_up(state, batch, done + 1, rng)
             if solved and (batch.arrived.any() or stop == schedule.unjudged):
-                state = player.solve(state)
+                state = past.solve(state)
             for row in np.flatnonzero(~batch.arrived):
                 learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
                 if batch.context is not None or batch.dose is not None:

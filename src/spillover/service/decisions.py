@@ -23,6 +23,7 @@ from spillover.formatting import interval_of
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
+from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import known_means, split_scores
 from spillover.recommendation.choose import Chosen, Learned, chosen, learned
 from spillover.recommendation.decide import answer, changes_seen
@@ -273,11 +274,10 @@ def warm_up(stopped: threading.Event, say: Callable[[str], None] = lambda words:
 
     stopped: set to end it early. say: is told what takes long.
     """
-    names = list(dict.fromkeys(name for policy in POLICIES for name in policy().kernels))
-    lacking, policies = kernels.missing(names), [policy() for policy in POLICIES if is_missing(policy())]
+    lacking, policies = kernels.missing(KERNELS), [policy() for policy in POLICIES if is_missing(policy())]
     if lacking or policies:
         say("compiling what decisions need, about a minute, once only: until then decisions wait for it")
-        kernels.compile_apart(names, stopped)
+        kernels.compile_apart(KERNELS, stopped)
         for policy in policies:
             compile_apart(policy, stopped)
     for observes in ("both", "overall", "payoff"):

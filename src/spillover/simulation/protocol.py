@@ -85,9 +85,9 @@ def known_context(world: World, batch: Batch) -> Callable[[int], Array | None]:
 
 def problem_for(policy: Policy, world: World) -> Problem:
     """The problem as the policy may know it: with the true structure or weights only if the policy knows them."""
-    if policy.knows_structure:
+    if policy.traits.knows_structure:
         return world.problem._replace(structure=structure_of(require_scored(world)))
-    if not policy.knows_graph:
+    if not policy.traits.knows_graph:
         return world.problem
     accepted = "none for a policy that knows the graph"
     validate.require(not world.graph_changes, "graph_changes", world.graph_changes, accepted)

@@ -52,10 +52,10 @@ def replay(
     late.check_reach(len(log), 1)
     rewards = validate.observed_rewards(z, problem.observes, shape)
     given = Feedback(log, rewards, y, np.zeros(len(log), np.int64), np.ones(len(log), np.bool_))
-    partial = problem.observes != "both" or player.accepts_missing
+    partial = problem.observes != "both" or player.traits.accepts_missing
     check = validate.partial_feedback if partial else validate.feedback
     checked = check(given, shape, np.asarray(problem.reward_range, float), np.arange(1, len(log) + 1))
-    if not player.accepts_missing and np.isnan(checked.y).any():
+    if not player.traits.accepts_missing and np.isnan(checked.y).any():
         row = int(np.isnan(checked.y).any(axis=-1).argmax())
         accepted = "numbers: the policy does not accept missing outcomes"
         validate.require(False, f"y of round {row + 1}", checked.y[row], accepted)

@@ -17,7 +17,7 @@ from spillover.rng import Purpose, Rng
 from spillover.simulation.machine import cores, shares, side_by_side
 from spillover.simulation.protocol import play_rounds, problem_for, require_scored
 from spillover.simulation.run import Run
-from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
+from spillover.stretches import Part, Unforeseen, as_compiled, fuses, in_parts, play_stretches
 from spillover.types import Batch, IntArray, State
 
 Result = TypeVar("Result")
@@ -78,11 +78,10 @@ class Given(NamedTuple):
 
 def worth_threads(given: Given, learners: int) -> bool:
     """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
-    policy = as_policy(given.policy)
-    if policy.compiled_rounds is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+    if as_compiled(as_policy(given.policy)) is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
         return False
     world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
-    compiled = fuses(world, suited(policy.with_world(world), world.problem), given.delay)
+    compiled = fuses(world, suited(given.policy, world.problem, world), given.delay)
     return compiled and learners * world.horizon >= FEWEST_DECISIONS
 
 
@@ -92,7 +91,7 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
     player, grid = spread_grid(as_policy(policy))
     rng = Rng(seed, np.arange(first, first + replications))
     world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
-    player = suited(player.with_world(world), world.problem)
+    player = suited(player, world.problem, world)
     horizon = world.horizon
     recorded = rounds_to_record(record, horizon)
     batch = (*grid, replications)
@@ -118,7 +117,7 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=measured.error,
         recorded=recorded,
-        adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
+        adjacency=estimate(player, measured.state, world) if player.traits.learns_graph else None,
     )
 
 
