@@ -11,7 +11,7 @@ from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
 from spillover.graph.learner import GraphTraits
 from spillover.history import History, read_history, replay_history
-from spillover.history.replay import Checkpoints, schedule_of
+from spillover.history.replay import Checkpoints, as_history_policy, schedule_of
 from spillover.policies import POLICIES
 from spillover.recommendation.question import usable_names
 from spillover.state import leaves
@@ -144,7 +144,7 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     """
     arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
     remembers = not isinstance(policy, sp.NDCSEM | sp.policies.CUCB)
-    schedule = schedule_of(policy, remembers, arrived)
+    schedule = schedule_of(as_history_policy(policy), remembers, arrived)
     way = list(schedule.batches())
     stops = [stretch.stop for stretch in way]
     assert stops == sorted(set(stops))

@@ -23,7 +23,12 @@ class GraphErrors(NamedTuple):
 
 
 class GraphTraits(NamedTuple):
-    """What a graph learner is like."""
+    """What a graph learner is like.
+
+    >>> import spillover as sp
+    >>> sp.SparseGraph().traits.signed
+    False
+    """
 
     order_free: bool = True  # the graph does not depend on the order in which outcomes arrive
     deferrable: bool = False  # outcomes of a history may be absorbed without a `solve` after each of them
