@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spillover as sp
-from spillover.policies import AblatedNDCSEM
 from spillover.state import leaves
-from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
 from tests.properties import examples
 from tests.reference.pending_reference import SlowPending
@@ -150,15 +148,3 @@ def test_an_arm_tried_again_is_not_repeated_blindly():
         worse[pending] = np.mean(chosen)
     assert worse[True] < 0.3 * worse[False]
     assert worse[True] > 0  # it is still tried
-
-
-@pytest.mark.parametrize("arguments", [{}, {"discount": 0.5, "exploration": 1.0}])
-def test_it_keeps_the_rules_of_a_policy(arguments):
-    check_policy(sp.NDCSEM(pending=True, **arguments))
-
-
-def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match=r"pending = 1: must be True or False"):
-        sp.NDCSEM(pending=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"pending = True: must be False if delay_aware=False"):
-        AblatedNDCSEM(pending=True, delay_aware=False)

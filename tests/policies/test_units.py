@@ -58,12 +58,6 @@ def test_an_absolute_unit_is_the_paper_in_any_range():
     assert large.graph.adjacency[1, 0] == pytest.approx(0.5, abs=1e-4)  # and the penalty hardly counts
 
 
-@pytest.mark.parametrize("unit", [0.0, -1.0, 1e-320, 1e101, np.inf, np.nan, [1.0, 2.0]])
-def test_a_unit_is_one_positive_number(unit):
-    with pytest.raises(ValueError, match=r"unit = .*: must be a"):
-        sp.NDCSEM(unit=unit)
-
-
 def test_a_range_for_each_row_of_a_batch():
     """Rows in different units decide alike."""
     ranges = np.array([[0.0, 1.0], [0.0, 1024.0]])
