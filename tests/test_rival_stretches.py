@@ -111,19 +111,6 @@ def test_invalid_outcomes_are_reported_as_by_the_four_functions(policy):
         sp.simulate(policy, Broken(horizon=HORIZON, changes=()), 2, replications=3)
 
 
-def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():
-    class OtherUpdate(CTS):
-        def update(self, state, feedback, rng):
-            return super().update(state, feedback, rng)
-
-    class OtherDraw(DiscountedTS):
-        def select(self, state, rng):
-            return super().select(state, rng)
-
-    assert all(policy.compiled_rounds for policy in POLICIES.values())
-    assert not any(policy.compiled_rounds for policy in (OtherUpdate(), OtherDraw()))
-
-
 @pytest.mark.parametrize("policy", [GRID, CTS(), FTRL()])
 def test_results_do_not_depend_on_the_number_of_threads(policy, monkeypatch):
     monkeypatch.setattr("spillover.simulation.replications.FEWEST_DECISIONS", 0)

@@ -137,16 +137,6 @@ def test_one_learner_of_switching():
     demand_same_stretches(sp.SwitchingSEM(), Trial(WORLDS["hidden cause"], 3), sp.UniformDelay(0, 9), (), 16)
 
 
-def test_only_what_the_kernel_stands_for_is_compiled():
-    class OtherGraph(AdaptiveGraph):
-        def solve(self, graph):
-            return super().solve(graph)
-
-    for graph in ("adaptive", AdaptiveGraph(sparsity="auto"), "sparse", "none"):
-        assert sp.SwitchingSEM(graph=graph).compiled_rounds
-    assert not sp.SwitchingSEM(graph=OtherGraph()).compiled_rounds
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -191,26 +181,6 @@ def test_other_delays_that_depend_on_rewards_are_played_round_by_round():
 def test_delays_that_depend_on_rewards_of_each_law(law):
     for delay in ("bad news", "conversions"):
         demand_same_stretches(sp.NDCSEM(), Trial(world(law=law, smooth=True), 10), DELAYS[delay], (2, 3), 16)
-
-
-def test_a_policy_with_another_round_is_not_played_by_the_compiled_form_of_its_base():
-    class OtherChoice(sp.NDCSEM):
-        def select(self, state, rng):
-            return super().select(state, rng)
-
-    class OtherUpdate(sp.NDCSEM):
-        def learn(self, state, feedback, rng):
-            return super().learn(state, feedback, rng)
-
-    class OtherGraph(SparseGraph):
-        def solve(self, graph):
-            return graph
-
-    assert sp.NDCSEM().compiled_rounds
-    assert not any(policy.compiled_rounds for policy in (OtherChoice(), OtherUpdate(), sp.NDCSEM(graph=OtherGraph())))
-    assert not sp.NDCSEM(graph=sp.SparseGraph(row_bound=None)).compiled_rounds
-    assert not sp.Constrained(policy=sp.NDCSEM(), constraints=(Exclusive([0, 1]),)).compiled_rounds
-    assert sp.SwitchingSEM().compiled_rounds
 
 
 def test_invalid_outcomes_are_reported_as_by_the_four_functions():

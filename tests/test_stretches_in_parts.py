@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import stretches
-from spillover.contracts import CompiledRounds, Delay, suited
-from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
+from spillover.contracts import Delay, suited
+from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
 from spillover.testing import check_policy
@@ -152,36 +151,7 @@ def test_impossible_delays_are_reported_as_by_the_four_functions(policy):
             sp.simulate(policy, world(), Unsuited(np.array([1, 2, -3, 4, 5, 6])))
 
 
-def test_only_policies_that_learn_parts_in_their_compiled_form_are_played_by_it():
-    class WholeRounds(sp.SwitchingSEM):
-        @property
-        def compiled_rounds(self):
-            return CompiledRounds(self.play_stretch, memos=3)
-
-    drawn, late = world().draw(sp.Rng(0).at(Purpose.WORLD)), IN_PARTS["random"]
-    assert stretches.fuses(drawn, sp.SwitchingSEM(), late)
-    assert stretches.fuses(drawn, WholeRounds(), sp.ConstantDelay(3))
-    assert not stretches.fuses(drawn, WholeRounds(), late)
-    assert stretches.fuses(drawn, sp.NDCSEM(), late)  # it learns whole rounds
-
-
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM()])
 def test_news_whose_worst_would_come_after_the_end(policy):
     """The rings hold the rest of it, which arrives."""
     demand_same_stretches(policy, Trial(world(law="beta"), 5), BadNewsDelay(0, HORIZON + 5), (3,), 8)
-
-
-def test_the_rings_hold_what_arrives_before_the_end():
-    """A delay beyond the end does not make them grow; that of one arm does."""
-    late = IN_PARTS["after the end"].foresee(np.arange(1, 11), sp.Rng(0), (), 6)
-    assert stretches.longest_wait(late, HORIZON - np.arange(1, 11)) == HORIZON - 5
-    assert stretches.longest_wait(late, np.arange(20, 10, -1)) == 2
-    lost = LOST.foresee(np.arange(1, 11), sp.Rng(0), (), 6)
-    assert (lost.delays == NEVER).all()
-    assert stretches.longest_wait(lost, HORIZON - np.arange(1, 11)) == 0
-    bad_news = sp.LossyDelay(BadNewsDelay(2, 30), 0.5).foresee(np.arange(1, 11), sp.Rng(0), (), 6)
-    assert stretches.longest_wait(bad_news, np.arange(20, 10, -1)) == 20 - int(np.argmax(bad_news.delays < NEVER))
-    assert stretches.longest_wait(bad_news, np.arange(40, 30, -1)) == 30
-    assert stretches.longest_wait(bad_news, np.ones(10, np.int64)) == 0
-    flight = stretches.grown(stretches.empty_flight(2, (3,), 8, 1, in_parts=True), 8, 9)
-    assert (flight.arrival.shape, flight.following.shape, flight.memo.shape) == ((3, 16, 2), (3, 16, 2), (3, 16, 1, 2))

@@ -9,7 +9,6 @@ import spillover as sp
 from spillover import kernels
 from spillover.graph import KClassGraph, evidence
 from spillover.graph.k_class import ALARM
-from spillover.state import leaves
 from spillover.testing import check_graph_learner
 from tests.graph.worlds import random_model
 
@@ -136,11 +135,6 @@ def test_a_baseline_that_nobody_declared_is_fitted_and_said():
     codes = {signal.code for signal in learner.reasons().health}
     assert "baseline" in codes
     assert "confounded" not in codes
-
-
-def test_leaves_are_arrays_of_the_batch():
-    state = KClassGraph().init(sp.Problem(3, 1), (2, 4))
-    assert all(leaf.shape[:2] == (2, 4) for leaf in leaves(state).values())
 
 
 def test_errors_of_total_effects_are_those_of_edges_that_exist_by_chance():

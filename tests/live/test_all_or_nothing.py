@@ -185,7 +185,7 @@ def test_copies_and_pickles_go_on_by_themselves(name):
     learner = learner_of(name)
     live(learner, 9)
     before = content(learner)
-    for other in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+    for other in (copy.copy(learner), copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
         assert content(other) == before
         live(other, 5)
         assert content(learner) == before

@@ -133,7 +133,7 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
 def test_copies_go_on_by_themselves():
     herd = small_herd(sp.NDCSEM())
     before = everything(herd)
-    for other in (copy.deepcopy(herd), pickle.loads(pickle.dumps(herd))):
+    for other in (copy.copy(herd), copy.deepcopy(herd), pickle.loads(pickle.dumps(herd))):
         assert everything(other) == before
         other.play()
         assert everything(herd) == before
