@@ -65,59 +65,6 @@ def test_slow_discounted_twin_agrees_at_every_round(way, scale):
     assert clear >= 10
 
 
-def test_index_by_hand():
-    policy = CUCB()
-    state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 4.0)), sp.Rng(0))
-    assert policy.indices(state, sp.Rng(0)).tolist() == [1, 1, 1]
-    for y in (1.0, 0.0, 0.4, 0.2, 0.0, 0.0, 0.1, 0.1):
-        state = policy.played(state, np.array([True, False, False]))
-        state = policy.update(state, feedback([1, 0, 0], y=[y, 9.0, 9.0]), sp.Rng(0))
-    expected = 1.8 / 4 / 8 + math.sqrt(3 * math.log(9) / (2 * 8))
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, 1, 1], rtol=1e-14)
-    assert expected < 1
-
-
-def test_discounted_index_by_hand():
-    """Two observations of an arm, arriving in the wrong order, and rounds without any."""
-    policy = DiscountedCUCB(discount=0.5)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for _ in range(4):
-        state = policy.played(state, np.array([True, False]))
-    state = policy.update(state, feedback([1, 0], y=[0.0, 0.0], age=0), sp.Rng(0))  # of round 4
-    state = policy.update(state, feedback([1, 0], y=[1.0, 0.0], age=2), sp.Rng(0))  # of round 2
-    count, clock = 1 + 0.25, 1 + 0.5 + 0.25 + 0.125 + 0.0625
-    uncapped = 0.25 / count + math.sqrt(1.5 * math.log(clock) / count)
-    assert uncapped < 1.1
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [min(uncapped, 1), 1], rtol=1e-14)
-    np.testing.assert_allclose(state.averages.sums[0] / state.averages.counts[0], 0.2, rtol=1e-14)
-
-
-def test_an_arm_seen_long_ago_is_tried_again():
-    policy = DiscountedCUCB(discount=0.9)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for t in range(1, 3000):
-        first = t > 30
-        state = policy.played(state, np.array([first, not first]))
-        state = policy.update(state, feedback([first, not first], y=[0.3, 0.0]), sp.Rng(0))
-    assert policy.indices(state, sp.Rng(0))[1] == 1.0
-    assert np.isfinite(state.averages.counts).all()
-    assert (state.averages.counts > 0).all()
-
-
-def test_hardly_discounted_is_undiscounted():
-    rng = np.random.default_rng(0)
-    problem = sp.Problem(4, 2, overall_range=(0.0, 5.0))
-    policies: list[Any] = [CUCB(), DiscountedCUCB(discount=1 - 1e-12)]
-    states = [policy.init(problem, sp.Rng(0)) for policy in policies]
-    for t in range(1, 201):
-        piece = feedback(rng.permutation(4) < 2, y=rng.random(4), age=int(rng.integers(0, min(t, 10))))
-        for k, policy in enumerate(policies):
-            states[k] = policy.update(policy.played(states[k], piece.x), piece, sp.Rng(0))
-        index = [policy.indices(state, sp.Rng(0)) for policy, state in zip(policies, states, strict=True)]
-        np.testing.assert_allclose(index[0], index[1], rtol=1e-9)
-    assert (index[0] < 0.5).all()
-
-
 # --- ties ------------------------------------------------------------------------------------------------------------
 
 

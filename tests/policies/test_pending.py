@@ -81,21 +81,6 @@ def test_any_order_of_arrival_is_the_same(seed, discount, data):
     assert (one.pending >= 0).all()
 
 
-def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
-    policy, problem = (
-        sp.NDCSEM(discount=0.9, exploration=0.02, pending=True),
-        sp.Problem(4, 1, reward_range=(-1.0, 3.0)),
-    )
-    played = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], bool)
-    outcomes = np.array([[3.0, 0, 0, 0]] * 3)
-    shown = explained(policy, state_after(policy, problem, played, outcomes, [0]))
-    bonus = 4 * 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
-    np.testing.assert_allclose(shown.index[:3], 3.0 + bonus, rtol=1e-12)
-    assert shown.index[3] == np.inf  # never played at all
-    np.testing.assert_allclose(shown.pending, [0, 1.9, 1.0, 0], atol=1e-12)
-    np.testing.assert_array_equal(np.isnan(shown.mean), [False, True, True, True])
-
-
 def test_while_blind_the_arms_take_turns():
     policy, rng = sp.NDCSEM(discount=0.999, exploration=0.01, pending=True), sp.Rng(2, np.arange(20))
     state = policy.init(sp.Problem(6, 2), rng.at(sp.rng.Purpose.START), (20,))

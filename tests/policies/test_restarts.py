@@ -1,6 +1,5 @@
 """Restarts: the likelihood-ratio test, what an alarm forgets, forced exploration, and twins with the whole history."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -212,50 +211,6 @@ def test_slow_twin_agrees_at_every_round(way, scale):
         assert twin.longest < BUCKETS
     assert alarmed >= 2
     assert clear >= 20
-
-
-def test_an_alarm_forgets_all_arms_of_that_learner_only():
-    policy, learners = GLRCUCB(false_alarms=0.01, forced=0.0), 3
-    state = policy.init(sp.Problem(3, 2, overall_range=(0.0, 1.0)), sp.Rng(0), (learners,))
-    x = np.tile([True, True, False], (learners, 1))
-    alarmed = None
-    for t in range(1, 61):
-        y = np.full((learners, 3), 0.1)
-        y[1, 0] = 0.9 if t > 30 else 0.1  # one arm of one learner changes
-        state = policy.update(policy.played(state, x), feedback(x, np.zeros_like(y), y), sp.Rng(0))
-        if alarmed is None and state.detector.restart[1]:
-            alarmed = t
-            assert state.averages.counts.tolist() == [[t, t, 0], [0, 0, 0], [t, t, 0]]
-            assert not state.averages.sums[1].any()
-            assert state.detector.used[1].tolist() == [0, 0, 0]
-            assert not state.detector.counts[1].any()
-            assert not state.detector.totals[1].any()
-            assert state.detector.used[0].tolist() == [t, t, 0]
-            assert policy.indices(state, sp.Rng(0))[1].tolist() == [1, 1, 1]
-            assert (policy.indices(state, sp.Rng(0))[0, :2] < 1).all()
-    assert alarmed is not None
-    assert 32 <= alarmed <= 40
-    assert state.detector.restart.tolist() == [0, alarmed, 0]
-
-
-def test_time_starts_anew_after_an_alarm():
-    policy = GLRCUCB(false_alarms=0.01, forced=0.0)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    x = np.array([True, False])
-    for t in range(1, 51):
-        y = [0.9 if t > 30 else 0.1, 0]
-        state = policy.update(policy.played(state, x), feedback(x, [0, 0], y), sp.Rng(0))
-    since = 50 - int(state.detector.restart)
-    assert 5 < since < 20
-    uncapped = 0.9 + math.sqrt(3 * math.log(since + 1) / (2 * since))
-    assert state.averages.counts[0] == since
-    assert policy.indices(state, sp.Rng(0))[0] == min(uncapped, 1.0)
-    for _ in range(400):
-        state = policy.played(state, np.array([False, True]))
-    for _ in range(400):
-        state = policy.update(state, feedback(x, [0, 0], [0.9, 0]), sp.Rng(0))
-    expected = 0.9 + math.sqrt(3 * math.log(since + 401) / (2 * (since + 400)))
-    assert policy.indices(state, sp.Rng(0))[0] == pytest.approx(min(expected, 1.0), rel=1e-12)
 
 
 def test_without_alarms_and_forcing_it_is_cucb():

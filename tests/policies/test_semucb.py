@@ -1,7 +1,5 @@
 """SEM-UCB against a twin that keeps the whole history, and against NDC-SEM in the limit."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -41,17 +39,6 @@ def test_slow_twin_agrees_at_every_round(way, reward_range):
                 clear += reference.is_clear(weights * index, BUDGET, near=1e-5)
         assert initialisation_faults(plan[-N:], BUDGET) == []
     assert clear >= 80
-
-
-def test_index_by_hand():
-    policy = SEMUCB()
-    state = policy.init(sp.Problem(3, 2), sp.Rng(0))
-    for z in (0.25, 0.75, 0.5, 1.0):
-        state = policy.played(state, np.array([True, False, False]))
-        state = policy.update(state, feedback([1, 0, 0], [z, 0, 0], [z, 0, 0]), sp.Rng(0))
-    state = policy.played(state, np.array([True, False, False]))  # its outcome is still under way
-    expected = 0.625 + math.sqrt(3 * math.log(5) / 4)
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, np.inf, np.inf], rtol=1e-14)
 
 
 @pytest.mark.parametrize("law", ["bernoulli", "beta"])

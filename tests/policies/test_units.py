@@ -40,14 +40,6 @@ def learned(policy, unit):
     return state
 
 
-def test_bonus_and_sparsity_grow_with_the_range():
-    policy = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
-    small, large = learned(policy, 1.0), learned(policy, 100.0)
-    np.testing.assert_allclose(policy.indices(large, sp.Rng(0)), 100.0 * policy.indices(small, sp.Rng(0)), rtol=1e-12)
-    np.testing.assert_allclose(large.graph.adjacency, small.graph.adjacency, rtol=1e-9)
-    assert 0.0 < small.graph.adjacency[1, 0] < 0.5
-
-
 def test_an_absolute_unit_is_the_paper_in_any_range():
     policy = sp.NDCSEM(exploration=0.1, graph=sparse(0.05), unit=1.0)
     usual = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
