@@ -8,18 +8,12 @@ from scipy import stats
 
 import spillover as sp
 from spillover.policies.discounted_ts import DISCOUNTS, EVIDENCE_DISCOUNT
+from tests.policies.delays import DELAYS
 from tests.reference.discounted_ts_reference import SlowDiscounts
 from tests.support import explained, feedback
 
 N, BUDGET = 4, 2
 LOW, HIGH = -1.0, 3.0
-DELAYS: dict[str, Any] = {
-    "none": sp.ConstantDelay(0),
-    "constant": sp.ConstantDelay(9),
-    "geometric": sp.GeometricDelay(5.0),
-    "lossy": sp.LossyDelay(sp.UniformDelay(0, 6), 0.4),
-    "all lost": sp.LossyDelay(sp.ConstantDelay(0), 1.0),
-}
 
 
 class Drawn(NamedTuple):

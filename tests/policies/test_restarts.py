@@ -344,14 +344,3 @@ def test_the_initialisation_comes_before_forcing():
     for k in range(n, 3 * n):
         assert played[k, k % n]  # with a rate of 1 every round is some arm's turn
         assert played[k].sum() == budget
-
-
-def test_the_initialisation_is_not_played_again_after_an_alarm():
-    policy = GLRSEMUCB(forced=0.0)
-    state = policy.init(sp.Problem(3, 1), sp.Rng(0), (3000,))
-    state = state._replace(
-        rounds=np.full(3000, 50),
-        clock=np.full(3000, 50.0),
-        detector=state.detector._replace(restart=np.full(3000, 50)),
-    )
-    assert stats.chisquare(policy.select(state, sp.Rng(0, np.arange(3000))).x.sum(axis=0)).pvalue > 1e-3
