@@ -16,7 +16,7 @@ from spillover.learner.running import to_the_end
 from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
-from tests.sampling import few_or_many
+from tests.sampling import few_or_many, often
 
 SOURCE = str(Path(sp.__file__).parent)
 OFTEN = ("ndc-sem", "cts", "switching-sem")  # in `make test`; the others in `make test-long`
@@ -64,9 +64,7 @@ def every_line(learner: Any, call: Callable[[Any], object], step: int, content: 
 
 
 steps = pytest.mark.parametrize("step", few_or_many(7, 1))
-names = pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
-)
+names = pytest.mark.parametrize("name", often(OFTEN, LIVE))
 
 
 @steps
