@@ -254,8 +254,7 @@ class AdaptiveGraph(CoreGraph):
 
         The total effects may be those of another candidate, so their variances are the wider ones.
         """
-        found = self.k_class.wide_errors(self.k_class.solve(copy_state(graph.k_class)))
-        return found._replace(baseline=self.baseline(graph))
+        return self.k_class.wide_errors(self.k_class.solve(copy_state(graph.k_class)), self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
         """That of the k-class estimate where it is in use; the other candidates fit none."""

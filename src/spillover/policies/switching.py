@@ -281,7 +281,8 @@ class SwitchingSEM(OnGraph):
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index, level, spread = np.moveaxis(self.indices(state, rng), -2, 0)
+        lines = self.indices(state, rng)
+        weights, mean, index, level, spread = (lines[..., k, :] for k in range(self.index_lines))
         found = self.outlined(state, weights, mean, index)
         deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         errors = self.graph_errors(state, weights)

@@ -19,7 +19,6 @@ from threadpoolctl import ThreadpoolController
 from spillover import kernels
 from spillover.constraints import Unavailable
 from spillover.core.ahead import compile_apart, is_missing
-from spillover.formatting import interval_of
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
@@ -167,7 +166,8 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     taken = sorted(np.flatnonzero(explanation.chosen).tolist(), key=lambda k: (-score[k], k))
     rest = [score[k] for k in np.flatnonzero(~explanation.chosen).tolist()]
     parts = {"direct": direct, "spilled_over": spilled, "exploration": exploration, "score": score, "total": total}
-    intervals = [interval_of(explanation.total_interval, k) for k in range(len(arms))]
+    known_ends = explanation.total_interval is not None
+    intervals = explanation.total_interval.tolist() if known_ends else [(math.nan, math.nan)] * len(arms)
     return DecisionIssued(
         round=coming.label,
         chosen=tuple(arms[k] for k in taken),
@@ -184,7 +184,7 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
         policy=found.policy,
         scores={
             arm: {name: finite(part[k]) for name, part in parts.items()}
-            | {"interval": None if (ends := intervals[k]) is None else [finite(end) for end in ends]}
+            | {"interval": intervals[k] if all(map(math.isfinite, intervals[k])) else None}
             for k, arm in enumerate(arms)
         },
         gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
