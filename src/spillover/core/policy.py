@@ -183,7 +183,7 @@ class CorePolicy(Policy):
     def solve(self, state: State) -> State:
         if self.derive is not None:
             use = use_of(self, state)
-            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
+            use.run("solve", *use.turn(NOBODY.at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
@@ -287,6 +287,7 @@ class CorePolicy(Policy):
             validate.require(shape == () or free, f"shape of {each.name}", shape, accepted)
 
 
+NOBODY = Rng(0)  # for what draws nothing
 AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
 IN_TURN = methods_of(CorePolicy, ("learn", "solve"))

@@ -189,6 +189,13 @@ class KClassGraph(CoreGraph):
                     found.weights_variance[tuple(row)] = variance
         return found
 
+    def is_due_in(self, graph: KClassState) -> bool:
+        """Whether some graphs of a batch would be estimated again."""
+        n = graph.weights.shape[-1]
+        rounds = graph.moments[..., 3 * n, 3 * n]
+        due = (rounds > MORE_ROUNDS * graph.solved) & (rounds >= graph.solved + ROUNDS_FOR_ARMS * n)
+        return bool(due.any())
+
     def wide_errors(self, graph: KClassState, baseline: Array | None = None) -> GraphErrors:
         """Standard errors that allow for hidden common causes. baseline: to give with them, instead of its own."""
         return GraphErrors(

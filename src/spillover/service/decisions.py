@@ -190,8 +190,13 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
         gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
         predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
         changes=changes_seen(found.learner),
-        graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
+        graph=digest(known_edges(explanation.adjacency).tobytes()),
     )
+
+
+def known_edges(adjacency: Any) -> Any:
+    """An estimated graph with -1 for edges of which nothing is known."""
+    return np.ascontiguousarray(adjacency if np.isfinite(adjacency).all() else np.nan_to_num(adjacency, nan=-1.0))
 
 
 def baseline_of(explanation: Explanation) -> float:
