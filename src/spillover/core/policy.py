@@ -140,11 +140,14 @@ class CorePolicy(Policy):
         return (*use.turn(rng), *lines, played, arrived, memo, arrival, details)
 
     def checked(
-        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
+        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any, *, whole: bool = False
     ) -> tuple[Feedback, IntArray]:
-        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
+        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`.
+
+        whole: whether it is known that no outcome is missing.
+        """
         given, checks = Feedback(*given), (shape, reward_range, rounds)
-        if self.traits.accepts_missing and (given.fresh is not None or not is_whole(given)):
+        if self.traits.accepts_missing and (given.fresh is not None or not (whole or is_whole(given))):
             feedback = validate.partial_feedback(given, *checks)
             return feedback, in_one_piece(arrival_of(feedback, rounds))
         if given.dose is not None:
@@ -194,7 +197,7 @@ class CorePolicy(Policy):
     def solve(self, state: State) -> State:
         if self.derive is not None:
             use = use_of(self, state)
-            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
+            use.run("solve", *use.turn(NOBODY.at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
@@ -214,7 +217,7 @@ class CorePolicy(Policy):
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
         use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now, whole=True)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
         more = use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state)
@@ -300,6 +303,7 @@ class CorePolicy(Policy):
             validate.require(shape == () or free, f"shape of {each.name}", shape, accepted)
 
 
+NOBODY = Rng(0)  # for what draws nothing
 AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
 AS_LEARNED = methods_of(CorePolicy, ("update", "observe"))

@@ -255,8 +255,10 @@ class AdaptiveGraph(CoreGraph):
 
         The total effects may be those of another candidate, so their variances are the wider ones.
         """
-        found = self.k_class.wide_errors(self.k_class.solve(copy_state(graph.k_class)))
-        return found._replace(baseline=self.baseline(graph))
+        known = graph.k_class
+        if self.k_class.is_due_in(known):
+            known = self.k_class.solve(copy_state(known))
+        return self.k_class.wide_errors(known, self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
         """That of the k-class estimate where it is in use; the other candidates fit none."""

@@ -1,6 +1,7 @@
 """The base of graph learners that are written for one learner, as the policies on them are."""
 
 import math
+import threading
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
@@ -18,6 +19,7 @@ from spillover.graph.learner import GraphLearner
 from spillover.kernels.averages import take_snapshot
 from spillover.types import Array, Batch, BoolArray, IntArray
 
+LAST = threading.local()  # the hyperparameters of the last graph learner in use, as the drivers take them
 FUNCTIONS = ("absorb_outcome", "derive", "note", "show", "prepare", "forget_all")
 
 
@@ -132,9 +134,16 @@ class GraphUse:
         self.batch: Batch = tuple(batch)
         self.count = math.prod(batch)
         check_arrays(type(learner).__name__, graph, self.batch)
-        self.kept = learner.own_numbers(self.batch)  # whose addresses are in the table
-        self.drivers = graph_drivers(fields_of(self.kept, 1), fields_of(graph, len(batch)))
-        self.own, self.graph = table_of(self.kept, 1), table_of(graph, len(batch))
+        form, reached = fields_of(graph, len(batch)), learner.reached()
+        last = getattr(LAST, "use", None)
+        if last is not None and last[:4] == (id(learner), self.batch, form, reached):
+            *_, self.kept, self.own, self.drivers = last
+        else:
+            own = learner.own_numbers(self.batch)
+            self.kept = learner, own  # whose identity and addresses are used
+            self.own, self.drivers = table_of(own, 1), graph_drivers(fields_of(own, 1), form)
+            LAST.use = id(learner), self.batch, form, reached, self.kept, self.own, self.drivers
+        self.graph = table_of(graph, len(batch))
 
     def flat(self, values: Any, shape: tuple[int, ...]) -> Any:
         """Values of each graph, in one piece, with one axis for the graphs."""

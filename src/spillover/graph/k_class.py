@@ -191,10 +191,17 @@ class KClassGraph(CoreGraph):
                     found.weights_variance[tuple(row)] = variance
         return found
 
-    def wide_errors(self, graph: KClassState) -> GraphErrors:
-        """Standard errors that allow for hidden common causes."""
+    def is_due_in(self, graph: KClassState) -> bool:
+        """Whether some graphs of a batch would be estimated again."""
+        n = graph.weights.shape[-1]
+        rounds = graph.moments[..., 3 * n, 3 * n]
+        due = (rounds > MORE_ROUNDS * graph.solved) & (rounds >= graph.solved + ROUNDS_FOR_ARMS * n)
+        return bool(due.any())
+
+    def wide_errors(self, graph: KClassState, baseline: Array | None = None) -> GraphErrors:
+        """Standard errors that allow for hidden common causes. baseline: to give with them, instead of its own."""
         return GraphErrors(
-            baseline=self.baseline(graph),
+            baseline=self.baseline(graph) if baseline is None else baseline,
             weights_variance=graph.weights_variance.copy(),
             edge_variance=graph.variance.copy(),
             edge_probability=graph.probability.copy(),

@@ -276,18 +276,21 @@ class SwitchingSEM(OnGraph):
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index, level, spread = np.moveaxis(self.indices(state, rng), -2, 0)
-        found = self.outlined(state, weights, mean, index)
-        deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
+        lines = self.indices(state, rng)
+        weights, mean, index, level, spread = (lines[..., k, :] for k in range(self.index_lines))
         errors = self.graph_errors(state, weights)
+        found = self.outlined(state, weights, mean, index, None if errors is None else errors.baseline)
+        deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
 
     def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng), -2, 0)
         return self.outlined(state, weights, mean, index)
 
-    def outlined(self, state: SwitchingState, weights: Array, mean: Array, index: Array) -> Explanation:
-        """An explanation without intervals."""
+    def outlined(
+        self, state: SwitchingState, weights: Array, mean: Array, index: Array, baseline: Array | None = None
+    ) -> Explanation:
+        """An explanation without intervals. baseline: that of the graph, if it is known already."""
         return Explanation(
             mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=self.observations(state),
@@ -298,7 +301,7 @@ class SwitchingSEM(OnGraph):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            baseline=self.graph.baseline(state.graph),
+            baseline=self.graph.baseline(state.graph) if baseline is None else baseline,
         )
 
 

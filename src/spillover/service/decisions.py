@@ -19,7 +19,6 @@ from threadpoolctl import ThreadpoolController
 from spillover import kernels
 from spillover.constraints import Unavailable
 from spillover.core.ahead import compile_apart, is_missing
-from spillover.formatting import interval_of
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
@@ -168,7 +167,8 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     taken = sorted(np.flatnonzero(explanation.chosen).tolist(), key=lambda k: (-score[k], k))
     rest = [score[k] for k in np.flatnonzero(~explanation.chosen).tolist()]
     parts = {"direct": direct, "spilled_over": spilled, "exploration": exploration, "score": score, "total": total}
-    intervals = [interval_of(explanation.total_interval, k) for k in range(len(arms))]
+    known_ends = explanation.total_interval is not None
+    intervals = explanation.total_interval.tolist() if known_ends else [(math.nan, math.nan)] * len(arms)
     return DecisionIssued(
         round=coming.label,
         chosen=tuple(arms[k] for k in taken),
@@ -185,14 +185,19 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
         policy=found.policy,
         scores={
             arm: {name: finite(part[k]) for name, part in parts.items()}
-            | {"interval": None if (ends := intervals[k]) is None else [finite(end) for end in ends]}
+            | {"interval": intervals[k] if all(map(math.isfinite, intervals[k])) else None}
             for k, arm in enumerate(arms)
         },
         gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
         predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
         changes=changes_seen(found.learner),
-        graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
+        graph=digest(known_edges(explanation.adjacency).tobytes()),
     )
+
+
+def known_edges(adjacency: Any) -> Any:
+    """An estimated graph with -1 for edges of which nothing is known."""
+    return np.ascontiguousarray(adjacency if np.isfinite(adjacency).all() else np.nan_to_num(adjacency, nan=-1.0))
 
 
 def baseline_of(explanation: Explanation) -> float:
