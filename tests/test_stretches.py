@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import stretches
 from spillover.constraints import Exclusive
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
@@ -15,6 +14,7 @@ from spillover.environments.constrained import ConstrainedSEM
 from spillover.graph import AdaptiveGraph, SparseGraph
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
+from spillover.simulation import stretches
 from spillover.testing.invariance import demand_same_stretches, in_stretches, one_by_one
 from spillover.testing.trial import Trial
 from spillover_studies.beyond.variants import SyntheticInUnits

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import stretches
 from spillover.contracts import Delay, suited
 from spillover.delays import NEVER, ArmDelays, BadNewsDelay, ConversionDelay
 from spillover.graph import AdaptiveGraph
 from spillover.rng import Purpose
+from spillover.simulation import stretches
 from spillover.testing import check_policy
 from spillover.testing.invariance import demand_same_stretches
 from spillover.testing.trial import Trial, snapshot

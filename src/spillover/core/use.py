@@ -11,7 +11,6 @@ from spillover.core.driver import Drivers, drivers, plain_drivers
 from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
-from spillover.scratch import SCRATCH
 from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
 from spillover.validate import shown
@@ -19,7 +18,7 @@ from spillover.validate import shown
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
-LAST = threading.local()
+LAST = threading.local()  # of each thread: the use of its last call, and room to work in
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -137,7 +136,10 @@ class Use:
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in, the same for all calls of a thread."""
-        return SCRATCH.array(f"{self.lines} lines", (self.lines, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
+        held = getattr(LAST, "room", None)
+        if held is None or held[0].shape != (self.lines, self.n):
+            held = LAST.room = self.own_room()
+        return held
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])
