@@ -129,16 +129,6 @@ def test_what_cannot_arrive_any_more_is_not_kept():
     assert not mailbox.rings
 
 
-def test_what_was_delivered_is_forgotten():
-    mailbox = Mailbox(10_000, ())
-    for t, choice, outcome in rounds_to_post(300, (), 0, False):
-        mailbox.post(t, choice, outcome, np.array(3))
-        list(mailbox.deliver(t))
-    assert mailbox.capacity <= 16
-    assert len(mailbox.in_flight) == 3
-    assert len(mailbox.due) == 3
-
-
 def test_a_piece_of_feedback_is_the_receivers_own():
     mailbox = Mailbox(6, (2,))
     for t, choice, outcome in rounds_to_post(3, (2,), 0, True):

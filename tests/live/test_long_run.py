@@ -12,10 +12,10 @@ import spillover as sp
 from spillover.state import leaves
 from spillover.types import Feedback
 from tests.live.learners import LIVE, PROBLEM, learner_of, problem_for
-from tests.sampling import few_or_many
+from tests.sampling import few_or_many, often
 
 OFTEN = ("ndc-sem", "switching-sem", "cts", "discounted-ts")  # in `make test`; the others in `make test-long`
-EACH = [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
+EACH = often(OFTEN, LIVE)
 HISTORY = [name for name in EACH if "ftrl" not in str(name)]  # it learns from its own draws only
 
 

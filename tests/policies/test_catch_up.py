@@ -13,6 +13,7 @@ from spillover.history.replay import replay_history
 from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
 from spillover.types import Feedback
+from tests.sampling import every, often
 
 N, BUDGET = 6, 2
 GRAPHS = ("sparse", "payoff", "instrument", "adaptive", "none")
@@ -23,6 +24,7 @@ POLICIES: dict[str, Any] = {
     "sem-ucb": sp.SEMUCB(),
     "switching, signed": sp.SwitchingSEM(graph=AdaptiveGraph(signed=True)),
 }
+EACH = often(["switching, adaptive", "ndc-sem, sparse", "ndc-sem, pending", "sem-ucb"], POLICIES)
 
 
 def rounds_of(seed, count, lost=0.2):
@@ -49,7 +51,7 @@ def updated(policy, state, rounds):
 
 
 @pytest.mark.parametrize("count", [1, 150])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EACH)
 def test_at_once_as_one_by_one(name, count):
     policy = POLICIES[name]
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
@@ -64,7 +66,7 @@ def test_at_once_as_one_by_one(name, count):
         assert (leaf.dtype, leaf.shape) == (expected[field].dtype, expected[field].shape), field
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EACH)
 def test_no_rounds_change_nothing(name):
     policy = POLICIES[name]
     state = lived(policy, policy.init(sp.Problem(N, BUDGET, reward_range=(-1.0, 3.0)), sp.Rng(0)), rounds_of(1, 10))
@@ -85,7 +87,7 @@ def test_rounds_that_cannot_be_are_refused(name):
         policy.catch_up(state, rounds, 1, sp.Rng(0))
 
 
-@pytest.mark.parametrize("name", [*POLICIES, "cucb", "discounted-ts", "glr-sem-ucb"])
+@pytest.mark.parametrize("name", [*EACH, "cucb", "discounted-ts", "glr-sem-ucb"])
 def test_learning_and_solving_is_updating(name):
     policy = POLICIES.get(name) or sp.policies.POLICIES[name]()
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
@@ -116,7 +118,7 @@ def test_an_update_of_its_own_takes_effect_in_histories(base):
 
 
 @pytest.mark.parametrize("graph", ["payoff", "instrument"])
-@pytest.mark.parametrize("make", [sp.SwitchingSEM, sp.NDCSEM])
+@pytest.mark.parametrize("make", every(2, [sp.NDCSEM, sp.SwitchingSEM]))
 def test_a_graph_that_cannot_wait_is_solved_for_once_a_round(make, graph, monkeypatch):
     policy, solved = make(graph=graph), []
     kind = type(policy.graph)

@@ -12,8 +12,6 @@ from spillover.policies.ftrl import leaders
 from spillover.policies.instrumental_state import edge_prior
 from spillover.rng import Purpose
 from spillover.simulation.protocol import problem_for
-from spillover.testing.policies import check_explanation
-from spillover.testing.trial import Trial
 from tests.support import explained
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.3, horizon=40, changes=(20,), law="beta")
@@ -30,12 +28,6 @@ def play(name, batch=(), horizon=None):
     for played in sp.rounds(policy, world, 2, rng, batch):
         yield shown, played.x, world, played.t
         shown = explained(policy, played.state, rng)
-
-
-@pytest.mark.parametrize("name", sp.policies.POLICIES)
-def test_every_policy_explains_what_it_plays(name):
-    assert sp.policies.POLICIES[name]().traits.explains
-    check_explanation(sp.policies.POLICIES[name](), Trial(WORLD, 3))
 
 
 @pytest.mark.parametrize("name", sp.policies.POLICIES)

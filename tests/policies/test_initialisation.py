@@ -106,5 +106,3 @@ def test_many_arms_start_with_a_sweep():
     for _ in range(3):
         state = policy.played(state, policy.select(state, sp.Rng(0)).x)
     assert not policy.explain(state, sp.Rng(0)).planned
-    with pytest.raises(ValueError, match="initialisation = 'fast': must be one of auto, paper, sweep"):
-        sp.NDCSEM(initialisation="fast")

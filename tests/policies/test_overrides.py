@@ -8,7 +8,6 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import Delay, learn_rounds
-from spillover.core.live import LiveCore
 from spillover.delays import BadNewsDelay, GeometricDelay
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.learner import GraphLearner, GraphTraits
@@ -111,29 +110,6 @@ def test_a_graph_learner_with_its_own_solution_takes_effect(graph, monkeypatch):
     assert len(calls) >= WORLD.horizon - 6
 
 
-@pytest.mark.parametrize(
-    ("policy", "function"),
-    [
-        (sp.NDCSEM, "learn"),
-        (sp.NDCSEM, "played"),
-        (sp.SwitchingSEM, "learn"),
-        (sp.policies.InstrumentalSEM, "learn"),
-        (sp.policies.InstrumentalSEM, "played"),
-    ],
-)
-def test_a_history_is_learned_by_the_functions_that_were_replaced(policy, function, monkeypatch):
-    original, calls = getattr(policy, function), []
-
-    def counted(self: Any, *given: Any, **named: Any) -> Any:
-        calls.append(function)
-        return original(self, *given, **named)
-
-    monkeypatch.setattr(policy, function, counted)
-    player = policy()
-    learned(player, player.catch_up)
-    assert len(calls) == 40
-
-
 @pytest.mark.parametrize("kind", [SparseGraph, AdaptiveGraph])
 def test_a_history_is_absorbed_by_a_graph_learner_that_was_replaced(kind, monkeypatch):
     name = "absorb"
@@ -170,12 +146,6 @@ def test_a_graph_learner_that_uses_what_was_expected_learns_a_history_by_it():
         state.graph.gram, learned(player, lambda *given: learn_rounds(player, *given, player.learn)).graph.gram
     )
     assert (state.graph.gram > 0).any()
-
-
-def test_the_fast_forms_are_used_where_nothing_was_replaced():
-    assert sp.NDCSEM().runs_compiled
-    problem = WORLD.draw(sp.Rng(0)).problem
-    assert isinstance(sp.Learner(sp.SwitchingSEM(), problem).running, LiveCore)
 
 
 def test_a_delay_that_draws_in_its_own_way_says_what_its_draws_are_like():
