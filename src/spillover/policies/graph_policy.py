@@ -151,6 +151,10 @@ class OnGraph(GraphPolicy, CorePolicy):
         graph = self.graph.absorb(state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo)
         return learned._replace(graph=graph)
 
+    @property
+    def learns_at_once(self) -> bool:
+        return self.on_core and unchanged(self, IN_TURN)
+
     def solve(self, state: Any) -> Any:
         if self.on_core:
             return CorePolicy.solve(self, state)
@@ -186,6 +190,7 @@ class OnGraph(GraphPolicy, CorePolicy):
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
 LEARNING = methods_of(OnGraph, HISTORY)
+IN_TURN = methods_of(OnGraph, ("learn", "solve"))
 
 
 class MeansState(NamedTuple):
