@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import stretches
 from spillover.constraints import Exclusive
 from spillover.contracts import Delay
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
@@ -31,6 +30,7 @@ from spillover.policies import (
     SuperArmUCB,
 )
 from spillover.rng import Purpose
+from spillover.simulation import stretches
 from spillover.testing import check_policy
 from spillover.testing.invariance import demand_same_stretches, in_stretches, one_by_one
 from spillover.testing.trial import Trial, snapshot
@@ -377,7 +377,7 @@ def test_impossible_delays_are_reported_as_by_the_four_functions(policy):
         sp.simulate(policy, world(), Unsuited(np.array([1, 2])))
     with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
         sp.simulate(policy, world(), Unsuited(np.full(6, -3)))
-    if policy.accepts_missing:  # otherwise a round has the delay of its last arm
+    if policy.traits.accepts_missing:  # otherwise a round has the delay of its last arm
         with pytest.raises(ValueError, match=r"^delay of round 1 = .*: must be 0 or more rounds"):
             sp.simulate(policy, world(), Unsuited(np.array([1, 2, -3, 4, 5, 6])))
 

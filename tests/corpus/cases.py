@@ -49,7 +49,7 @@ CYCLIC = sp.FixedSEM(
 OPTIONS: dict[str, Any] = {
     "ndc-sem, pending": sp.NDCSEM(pending=True),
     "ndc-sem, exploring": sp.NDCSEM(discount=0.95, exploration=0.1),
-    "ndc-sem, sweep": sp.NDCSEM(start="sweep"),
+    "ndc-sem, sweep": sp.NDCSEM(initialisation="sweep"),
     "ndc-sem, unit": sp.NDCSEM(unit=0.5, exploration=0.01),
     "ndc-sem, grid": sp.NDCSEM(discount=np.array([0.9, 0.985]), exploration=0.01),
     "ndc-sem, grid of sparsities": sp.NDCSEM(graph=sp.SparseGraph(sparsity=np.array([0.0, 0.001, 0.1]))),

@@ -116,9 +116,14 @@ class CorePolicy(Policy):
         return state._replace(context=np.broadcast_to(given, state.context.shape).copy())
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        if not unchanged(self, IN_TURN):
-            return self.solve(self.learn(state, feedback, rng))
-        return self.learn_with(state, feedback, rng, deriving=True)
+        if self.learns_at_once:
+            return self.learn_with(state, feedback, rng, deriving=True)
+        return self.solve(self.learn(state, feedback, rng))
+
+    @property
+    def learns_at_once(self) -> bool:
+        """Whether `update` need not call `learn` and `solve`: not if a subclass has its own."""
+        return unchanged(self, IN_TURN)
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.learn_with(state, feedback, rng, deriving=False)
@@ -277,10 +282,11 @@ class CorePolicy(Policy):
         note_context = set_context if self.traits.uses_context and self.detailed else None
         return Functions(*given, kind.prepare, kind.show, note_context)
 
-    def reached(self) -> tuple[Any, ...]:
-        """All functions that the drivers call, as they are now."""
-        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
-        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
+    def reached(self) -> list[tuple[type, str]]:
+        """All that the drivers are made of, by class and name."""
+        names = ("traits", *(name for name in ARGUMENTS if name != "note_context"), *self.helpers)
+        learners = (pair for part in self.parts for pair in getattr(self, part).reached())
+        return [*((type(self), name) for name in names), *learners]
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""

@@ -19,11 +19,10 @@ from spillover.contracts import Delay, Environment, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import as_delay
 from spillover.environments.world import MANY_ARMS
-from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate
-from spillover.simulation.replications import from_parts
-from spillover.stretches import Part
+from spillover.simulation.replications import from_parts, scorer
+from spillover.simulation.stretches import Part
 from spillover.tabular import table_of
 from spillover.types import Array, IntArray
 

@@ -15,18 +15,18 @@ from threadpoolctl import threadpool_limits
 
 from spillover.contracts import Delay, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
+from spillover.contracts.world import SparseWorld
 from spillover.delays import ConstantDelay
 from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM
 from spillover.environments.synthetic import Instance, SyntheticSEM
 from spillover.environments.world import MANY_ARMS
 from spillover.experiments.engines import workers_of
-from spillover.foresight import SparseWorld
 from spillover.rng import Purpose, Rng
 from spillover.simulation import machine
 from spillover.simulation.protocol import play_rounds, problem_for
+from spillover.simulation.stretches import Unforeseen, fuses, play_stretches
 from spillover.state import leaves
-from spillover.stretches import Unforeseen, fuses, play_stretches
 from spillover.types import State
 
 MOST_ARMS = 2_000  # of a world with several matrices of arms * arms numbers

@@ -71,10 +71,10 @@ class CoreGraph(GraphLearner):
     def forget_all(self, g: Any, room: Any) -> None:
         """Start again from nothing, for those that have this graph learner as a part."""
 
-    def reached(self) -> tuple[Any, ...]:
-        """All functions that are compiled, as they are now."""
-        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
-        return *(getattr(own, name) for name in (*FUNCTIONS, *self.helpers)), *learners
+    def reached(self) -> list[tuple[type, str]]:
+        """All functions that are compiled, by class and name."""
+        learners = (pair for part in self.parts for pair in getattr(self, part).reached())
+        return [*((type(self), name) for name in (*FUNCTIONS, *self.helpers)), *learners]
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each graph of a batch."""

@@ -151,6 +151,10 @@ class OnGraph(GraphPolicy, CorePolicy):
         graph = self.graph.absorb(state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo)
         return learned._replace(graph=graph)
 
+    @property
+    def learns_at_once(self) -> bool:
+        return self.on_core and unchanged(self, IN_TURN)
+
     def solve(self, state: Any) -> Any:
         if self.on_core:
             return CorePolicy.solve(self, state)
@@ -186,6 +190,7 @@ class OnGraph(GraphPolicy, CorePolicy):
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
 LEARNING = methods_of(OnGraph, HISTORY)
+IN_TURN = methods_of(OnGraph, ("learn", "solve"))
 
 
 class MeansState(NamedTuple):
@@ -211,12 +216,12 @@ class MeansState(NamedTuple):
 class MeansOnGraph(Discounted, OnGraph):
     """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
-    The first rounds follow a plan (`start`). Feedback is weighted by the time of its action.
+    The first rounds follow a plan (`initialisation`). Feedback is weighted by the time of its action.
 
     unit: the reward that counts as 1 in the exploration bonus and in the graph's sparsity. By default it is the width
         of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
-    start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played
-        once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
+    initialisation: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is
+        played once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
 
     >>> import spillover as sp
     >>> class Greedy(MeansOnGraph):  # the mean alone, without a bonus; arms without data first
@@ -228,7 +233,7 @@ class MeansOnGraph(Discounted, OnGraph):
     """
 
     unit: float | None = None
-    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
+    initialisation: str = "auto"
 
     constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
     unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
@@ -241,7 +246,9 @@ class MeansOnGraph(Discounted, OnGraph):
             least, most = 1 / validate.LARGEST, validate.LARGEST
             accepted = f"a finite number > 0, from {least:g} to {most:g}, or None"
             validate.number("unit", self.unit, accepted, low=least, high=most)
-        validate.require(self.start in STARTS, "start", self.start, f"one of {', '.join(STARTS)}")
+        validate.require(
+            self.initialisation in STARTS, "initialisation", self.initialisation, f"one of {', '.join(STARTS)}"
+        )
 
     @abstractmethod
     def index(self, s: Any, turn: Turn, found: Any) -> None:
@@ -268,7 +275,7 @@ class MeansOnGraph(Discounted, OnGraph):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
-        state = initial_state(self.graph, problem, rng, batch, self.start)
+        state = initial_state(self.graph, problem, rng, batch, self.initialisation)
         if self.unit is None:
             return state
         return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
@@ -302,7 +309,9 @@ class MeansRoom(NamedTuple):
     graph: Any
 
 
-def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:
+def initial_state(
+    learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, initialisation: str = "auto"
+) -> MeansState:
     """The state before the first round, with the plan of the first decisions."""
     validate.problem(problem)
     return MeansState(
@@ -310,7 +319,7 @@ def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batc
         n_arms=np.full(batch, problem.n_arms, np.int64),
         clock=np.zeros(batch),
         averages=empty_averages(problem.n_arms, batch),
-        plan=start_plan(start, problem.n_arms, problem.budget, rng, batch),
+        plan=start_plan(initialisation, problem.n_arms, problem.budget, rng, batch),
         budget=np.full(batch, problem.budget, np.int64),
         reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         graph=learner.init(problem, batch),

@@ -16,8 +16,8 @@ from spillover.contracts import (
     require_contextual,
     unchanged,
 )
+from spillover.contracts.world import ForeseeableWorld, best_of_each
 from spillover.core import CorePolicy, Lesson, Turn, inner
-from spillover.foresight import ForeseeableWorld, best_of_each
 from spillover.kernels.drawing import philox, to_unit
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng

@@ -212,7 +212,7 @@ class GLRSEMUCB(SEMUCB):
     they restart groups of arms, and follow changes of the graph too.
 
     false_alarms, forced: as in `GLRCUCB`.
-    unit, start, graph: as in `NDCSEM`.
+    unit, initialisation, graph: as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(GLRSEMUCB(), sp.SyntheticSEM(horizon=300, changes=(150,)), 5, replications=2)

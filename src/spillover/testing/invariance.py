@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spillover import kernels
 from spillover.contracts import Delay, HistoryPolicy, Policy, World, learn_rounds
+from spillover.contracts.world import ForeseeableWorld, best_of_each, drawn, observed, score_each
 from spillover.delays import (
     ArmDelays,
     BadNewsDelay,
@@ -19,11 +20,10 @@ from spillover.delays import (
     LossyDelay,
     UniformDelay,
 )
-from spillover.foresight import ForeseeableWorld, best_of_each, drawn, observed, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
-from spillover.stretches import fuses, play_stretches
+from spillover.simulation.stretches import fuses, play_stretches
 from spillover.testing.trial import (
     SCATTERED,
     Arrays,

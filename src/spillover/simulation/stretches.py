@@ -10,8 +10,8 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Delay, Policy, World, require_context
+from spillover.contracts.world import ForeseeableWorld, drawn, observed
 from spillover.core import CorePolicy
-from spillover.foresight import ForeseeableWorld, drawn, observed
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
