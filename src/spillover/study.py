@@ -198,7 +198,7 @@ class OwnExperiment(ExperimentStudy):
 
 def plan_for(work: Experiment | Search, request: Request) -> str:
     """Say in a line what a request will compute; refuse what is too large, unless the request allows any size."""
-    return plan(work.name, work.size, request.any_size, request.engine, request.jobs, request.address)
+    return plan(work.name, work.size, request.any_size)
 
 
 def announcement(request: Request, plan: str) -> Callable[[Sequence[Any]], None]:

@@ -337,7 +337,7 @@ def tune(
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
     announce = say_nothing if quiet else announce_plan if yes else confirm_plan
-    begin = partial(announce, plan(search.name, search.size, any_size, **engine), workers_of(**engine))
+    begin = partial(announce, plan(search.name, search.size, any_size), workers_of(**engine))
     folder = output / search.name
     try:
         found = run_search(search, folder, progress=shows_progress(quiet), begin=begin, **engine)

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Delay, Environment, as_policy, suited
+from spillover.contracts import Delay, Environment, as_policy
 from spillover.contracts.hyperparameters import with_values
 from spillover.experiments.compute import BlockTask, CellTask, describe, digest, source_digest
-from spillover.experiments.forecast import Footprint, Part, Size, footprint, size_of
+from spillover.experiments.forecast import Size, size_of
 from spillover.policies import find_policy
 from spillover.rng import Purpose, Rng
-from spillover.simulation.protocol import problem_for
 from spillover.types import Array
 
 BATCH_SIZE = 500  # large enough to spread the overhead of a round, small enough for the processor's cache
@@ -100,7 +99,7 @@ class Experiment:
     """The content of an experiment file. `changes`: changes after reading, see `changed`.
 
     study: the name of the study in `spillover.studies` that the experiment belongs to; None for a user's own file.
-    footprints: what a replication of each combination takes, see `size`.
+    horizons: the rounds of each world.
 
     >>> from spillover.experiments import example_results
     >>> experiment = example_results().experiment
@@ -122,7 +121,7 @@ class Experiment:
     text: str = field(default="", repr=False)
     changes: dict[str, Any] = field(default_factory=dict)
     study: str | None = None
-    footprints: dict[tuple[str, str, str], Footprint] = field(default_factory=dict, repr=False, compare=False)
+    horizons: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def combinations(self) -> dict[tuple[str, str, str], int]:
         """List every (world, delay, policy) in the file's order, with the most replications of any study."""
@@ -136,11 +135,9 @@ class Experiment:
 
     @property
     def size(self) -> Size:
-        """Estimate what it takes, before anything is computed."""
-        return size_of(
-            Part(-(-count // self.block), count, min(count, self.block), self.footprints[key])
-            for key, count in self.combinations().items()
-        )
+        """Count what will be computed."""
+        combinations = self.combinations().items()
+        return size_of((-(-count // self.block), count, self.horizons[world]) for (world, *_), count in combinations)
 
     def cells(self) -> list[Cell]:
         """List all cells: blocks of replications, aligned at multiples of `block`."""
@@ -284,20 +281,12 @@ class Search:
 
     @property
     def size(self) -> Size:
-        """Estimate what it takes, before anything is computed."""
+        """Count what will be computed."""
         count = min(self.replications, BATCH_SIZE)
-        width = BATCH_SIZE // count
-        blocks = -(-len(self.cells) // width) * -(-self.replications // count)
-        learners = len(self.cells) * self.replications
-        return size_of(Part(blocks, learners, count * width, self.footprint(place)) for place in self.places)
-
-    def footprint(self, place: Place) -> Footprint:
-        """Estimate what one learner takes."""
-        rng, delay = Rng(self.seed, [0]), self.delays[place.delay]
-        world = self.worlds[place.world].draw(rng.at(Purpose.WORLD), (1,))
-        policy = self.on_grid(place, {name: values[:1] for name, values in self.columns.items()})
-        player = suited(policy, world.problem, world)
-        return footprint(world, delay, player.init(problem_for(player, world), rng.at(Purpose.START), (1,)))
+        blocks = -(-len(self.cells) // (BATCH_SIZE // count)) * -(-self.replications // count)
+        learners, rng = len(self.cells) * self.replications, Rng(self.seed, [0]).at(Purpose.WORLD)
+        horizons = {name: world.draw(rng.restarted(), (1,)).horizon for name, world in self.worlds.items()}
+        return size_of((blocks, learners, horizons[place.world]) for place in self.places)
 
     def task(self, block: Block) -> BlockTask:
         part = slice(block.cells.start, block.cells.stop)

@@ -18,14 +18,13 @@ from spillover.contracts.hyperparameters import value_of
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
 from spillover.experiments.experiment import TUNING_SEED, Comparison, Entry, Experiment, Search
-from spillover.experiments.forecast import ANYWAY, MOST_CELLS, Footprint, footprint, refuse_world, world_size
+from spillover.experiments.forecast import ANYWAY, MOST_ARMS, MOST_CELLS, MOST_ROUNDS
 from spillover.experiments.toml_file import ExperimentError, File, Place, build, make, parameters, parameters_of
 from spillover.files import Excessive, parse_toml, read_toml_text
 from spillover.formatting import printable
 from spillover.graph import GRAPHS
 from spillover.policies import POLICIES
 from spillover.rng import Purpose, Rng
-from spillover.simulation import machine
 from spillover.simulation.protocol import problem_for
 
 TOP = ("name", "title", "seed", "replications", "block", "record", "worlds", "delays", "policies", "studies")
@@ -80,7 +79,7 @@ def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool
     own_name = checked_name(file, content)
     title = content.get("title", own_name)
     check_text(file, ("title",), title)
-    worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"), any_size)
     delays = {
         key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
     }
@@ -103,7 +102,7 @@ def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool
     )
     if not any_size:
         refuse_excess(file, experiment)
-    return replace(experiment, footprints=try_out(file, experiment))
+    return replace(experiment, horizons=try_out(file, experiment))
 
 
 def refuse_excess(file: File, experiment: Experiment) -> None:
@@ -112,17 +111,16 @@ def refuse_excess(file: File, experiment: Experiment) -> None:
     if sum(studies) > MOST_COMBINATIONS:
         accepted = f"must be at most {MOST_COMBINATIONS:,} ({ANYWAY})"
         file.refuse(("studies",), f"{sum(studies):,} combinations of worlds, delays and policies: {accepted}")
-    refuse_worlds(file, experiment.worlds)
 
 
-def refuse_worlds(file: File, worlds: dict[str, Any]) -> None:
-    """Reject worlds that are too large to be drawn."""
-    available = machine.memory()
-    for key, environment in worlds.items():
-        try:
-            refuse_world(world_size(environment), available)
-        except ValueError as error:
-            file.refuse(("worlds", key), str(error))
+def refuse_world(file: File, place: Place, table: dict[str, Any]) -> None:
+    """Reject a world that is too large to be drawn."""
+    for name, most in (("n_arms", MOST_ARMS), ("horizon", MOST_ROUNDS)):
+        if isinstance(given := table.get(name), int) and given > most:
+            file.refuse((*place, name), f"{name} = {given:,}: must be at most {most:,} ({ANYWAY})")
+    for name, inside in table.items():
+        if isinstance(inside, dict):
+            refuse_world(file, (*place, name), inside)
 
 
 def read_toml(file: File, keys: Iterable[str]) -> dict[str, Any]:
@@ -180,12 +178,14 @@ def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
-def read_worlds(file: File, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
+def read_worlds(file: File, given: dict[str, Any], any_size: bool) -> tuple[dict[str, Any], dict[str, int]]:
     """Read the environments, and the replications of those that have their own number."""
     worlds, counts = {}, {}
     for key, table in given.items():
         place = ("worlds", key)
         rest = dict(file.table(place, table))
+        if not any_size:
+            refuse_world(file, place, rest)
         if "replications" in rest:
             counts[key] = read_whole(file, (*place, "replications"), rest.pop("replications"), 1)
         worlds[key] = make(file, place, rest, ENVIRONMENTS, extra=["replications"])
@@ -269,10 +269,10 @@ def read_names(file: File, place: Place, given: Any, known: dict[str, Any]) -> t
     return tuple(dict.fromkeys(file.known(place, what, name, known) for name in given))
 
 
-def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Footprint]:
+def try_out(file: File, experiment: Experiment) -> dict[str, int]:
     """Start every policy in its world at its delay, so that errors appear before anything is computed.
 
-    Returns what a replication of each combination takes.
+    Returns the rounds of each world.
     """
     found = {}
     for (world, delay, policy), replications in experiment.combinations().items():
@@ -291,8 +291,8 @@ def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Fo
             place = ("policies", policy)
             player = experiment.policies[policy].policy(delay)
             player = suited(player, drawn.problem, drawn)
-            state = player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
-            found[world, delay, policy] = footprint(drawn, late, state)
+            player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
+            found[world] = drawn.horizon
         except (ValueError, TypeError) as error:
             file.refuse(place, f"{policy} in {world} at delay {delay}: {error}")
     return found
@@ -319,7 +319,7 @@ def parse_search(
     """
     file = File(name, text)
     content = read_toml(file, SEARCH)
-    worlds, counts = read_worlds(file, read_group(file, content, "worlds"))
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"), any_size)
     if counts:
         file.refuse(("worlds", next(iter(counts)), "replications"), "replications: must be given once, at the top")
     delays = {
@@ -335,8 +335,6 @@ def parse_search(
     numbers |= {key: value for key, value in changes.items() if value is not None}
     if force:
         numbers["reported"] = None
-    if not any_size:
-        refuse_worlds(file, worlds)
     grid = {
         key: read_values(file, key, given, any_size)
         for key, given in flatten(read_group(file, content, "grid")).items()

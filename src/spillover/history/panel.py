@@ -247,11 +247,11 @@ def check_complete(
     wanted = np.setdiff1d(np.arange(len(names)), list(misspelt))
     lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(wanted))
     often = np.bincount(column, minlength=len(names))
-    rare = [names[k] for k in np.flatnonzero(often * 2 < often.max())]  # misspelt, perhaps
+    rare = [names[int(k)] for k in np.flatnonzero(often * 2 < often.max())]  # misspelt, perhaps
 
     def describe(t: int) -> str:
         absent = np.setdiff1d(wanted, column[rank == t])
-        some = [names[k] for k in absent[:LISTED]]
+        some = [names[int(k)] for k in absent[:LISTED]]
         more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
         others = [name for name in rare if name not in some]
         return (
