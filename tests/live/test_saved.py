@@ -144,11 +144,11 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
         ("switching-sem", "state.graph.k_class.unit", 0.0),
         ("switching-sem", "state.graph.instrument.regression.ridge", 0.0),
         ("switching-sem", "state.belief.mass", 1.5),
-        ("ftrl", "probability", 0.0),
-        ("ftrl", "probability", 2.0),
-        ("switching-sem", "memo", np.inf),
-        ("ndc-sem", "pending", 12),
-        ("ndc-sem", "pending", 0),
+        ("ftrl", "pending.probability", 0.0),
+        ("ftrl", "pending.probability", 2.0),
+        ("switching-sem", "pending.memo", np.inf),
+        ("ndc-sem", "pending.round", 12),
+        ("ndc-sem", "pending.round", 0),
         ("ndc-sem", "rounds", -1),
         ("ndc-sem", "rounds", 9),
         ("ndc-sem", "delay_totals", -1),
@@ -207,16 +207,19 @@ def test_forged_values_that_could_be_neither_crash_nor_hang(name, path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda arrays: arrays.pop("pending"), "fields = .*: must be those of a saved learner; no pending"),
-        (lambda arrays: arrays.update(more=np.zeros(1)), r"fields = \['more'\]: must be those of a saved learner only"),
-        (lambda arrays: arrays.update(x=arrays["x"].astype(float)), "x = float64 of shape .*: must be bool"),
-        (lambda arrays: arrays.update(pending=arrays["pending"][::-1].copy()), "pending = .*: must be in rising order"),
-        (lambda arrays: arrays.update(unavailable=np.array([4])), "unavailable = .*: must be in rising order, out of"),
-        (lambda arrays: arrays.update(coming_context=np.zeros(1)), "coming_context = given: must be absent"),
+        (lambda arrays: arrays.pop("pending.round"), "fields = .*: must be those of saved learners; no pending.round"),
+        (lambda arrays: arrays.update(more=np.zeros(1)), r"fields = \['more'\]: must be those of saved learners only"),
+        (
+            lambda arrays: arrays.update({"pending.x": arrays["pending.x"] * 1.0}),
+            "pending.x = float64 .*: must be bool",
+        ),
+        (lambda arrays: arrays.update({"pending.round": arrays["pending.round"][::-1].copy()}), ".* in rising order"),
+        (lambda arrays: arrays.update(absent=np.zeros((1, 3), np.bool_)), "absent = bool of shape .*: must be bool of"),
+        (lambda arrays: arrays.update(context=np.zeros((1, 1))), "context = float64 of shape .*: must be float64 of"),
         (lambda arrays: arrays.pop("state.clock"), "fields = .*: must be .*, as this policy's state has"),
         (
-            lambda arrays: arrays.update(memo_rounds=arrays["pending"], memo=np.zeros((2, 4))),
-            "memo = float64 of shape .*: must be",
+            lambda arrays: arrays.update({"pending.memo": np.zeros((2, 4))}),
+            "fields = .*pending.memo.*: must be those of saved learners only",
         ),
     ],
 )
@@ -268,6 +271,13 @@ def test_files_of_the_format_before_are_refused_in_a_sentence(path):
     path.write_text('{"format": 2, "about": {}, "arrays": {}}')
     with pytest.raises(ValueError, match=r"format = 2: must be 3, this version's: .* have no hash"):
         load(path, "ndc-sem")
+
+
+def test_a_file_of_an_earlier_version_is_refused_in_a_sentence(path):
+    saved = saved_learner("cucb", path, 3)
+    save_arrays(path, {"rounds": np.array(3), "pending": np.zeros(0, np.int64)}, saved.about)
+    with pytest.raises(ValueError, match=r"written by an earlier version: must be a file of this one"):
+        load(path, "cucb")
 
 
 def test_a_state_alone_is_checked_too(path):

@@ -172,6 +172,21 @@ class Books:
         )
 
 
+def books_of(book: Book, problem: Problem) -> Books:
+    """The book of a learner as that of the only one of many."""
+    books = Books(1, problem)
+    books.rounds[:], books.delay_totals[:] = book.rounds, book.delay_totals
+    books.absent[0, list(book.unavailable)] = True
+    if book.context is not None:
+        books.context[:] = book.context
+    for played, choice in book.waiting.items():
+        known = choice._asdict() | book.details.get(played, Details())._asdict()
+        columns = {name: None if part is None else np.asarray(part)[None] for name, part in known.items()}
+        free, places = books.waiting.room_for(columns, 1)
+        books.waiting.add(free, places, np.zeros(1, np.int64), np.array([played]), columns)
+    return books
+
+
 def only_round(details: Details) -> Details:
     """The details of the only round in a table, with None where nothing is known."""
     context, dose, z, y = (None if part is None or not has(part)[0] else part[0].copy() for part in details)

@@ -394,7 +394,7 @@ class Learners(Shown):
             about = about_learner(self.policy, self.problem) | {
                 "constraints": json.dumps(to_entries(self.setting.constraints))
             }
-            save_array_file(path, arrays_of_many(self.books, self.state, self.seeds), about)
+            save_array_file(path, {"seeds": self.seeds} | arrays_of_many(self.books, self.state), about)
 
     @classmethod
     def load(
@@ -420,5 +420,5 @@ class Learners(Shown):
         learners = cls(given, problem, found, constraints=constraints, arms=arms, effort=effort)
         saved.require(about_learner(learners.policy, problem))
         like = first_choice(learners.policy, problem, learners.state, learners.rng)
-        learners.books, learners.state = ManyReader(saved, problem, learners.state).read(like)
+        learners.books, learners.state = ManyReader(saved, len(found), problem, learners.state).read(like)
         return learners

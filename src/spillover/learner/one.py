@@ -440,7 +440,7 @@ class Learner(Shown):
         """Write the state and the pending rounds to a file, atomically."""
         with self.lock:
             book = Book(self.rounds, self.waiting, self.details, self.delay_totals, self.unavailable, self.context)
-            save_learner(path, book, self.state, self.problem, self.about(), self.constraints)
+            save_learner(path, book, self.state, self.about(), self.constraints, self.problem)
 
     def about(self) -> dict[str, str]:
         """The policy, problem and seed that a saved file must match."""
