@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -77,8 +78,8 @@ class CoreGraph(GraphLearner):
 
     def reached(self) -> tuple[Any, ...]:
         """All functions that are compiled, as they are now."""
-        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
-        return *(getattr(own, name) for name in (*FUNCTIONS, *self.helpers)), *learners
+        learners = [getattr(self, name).reached() for name in self.parts]
+        return *attrgetter(*FUNCTIONS, *self.helpers)(type(self)), *learners
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each graph of a batch."""

@@ -252,50 +252,33 @@ def short_text(text: str) -> str:
     return text if len(text) <= LONGEST_DETAIL else f"{text[: LONGEST_DETAIL // 2]} ... {text[-LONGEST_DETAIL // 2 :]}"
 
 
-async def on_invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Invalid)
-    return problem_response(Problem(422, str(error), field=error.field, value=error.value))
-
-
-async def on_not_found(request: Request, error: Exception) -> Response:
-    return problem_response(Problem(404, str(error)))
-
-
-async def on_conflict(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Conflict)
-    both = None if error.recorded is None else {"recorded": error.recorded, "given": error.given}
-    return problem_response(Problem(409, str(error), versions=both))
-
-
-async def on_storage_error(request: Request, error: Exception) -> Response:
-    detail = f"the log cannot be used, and nothing was recorded: {error}"
-    return problem_response(Problem(503, detail, headers={"Retry-After": "1"}))
-
-
-async def on_validation(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return await on_invalid(request, invalid_of(error.errors()[0], skip=1))
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, StarletteHTTPException)
+def problem_of(error: Exception) -> Problem:
+    """What to answer to an error; of a defect nothing is said, its place is written to the server's stderr."""
     if isinstance(error, Problem):
-        return problem_response(error)
-    return problem_response(Problem(error.status_code, str(error.detail), headers=error.headers))
+        return error
+    if isinstance(error, RequestValidationError):
+        error = invalid_of(error.errors()[0], skip=1)
+    if isinstance(error, Invalid):
+        return Problem(422, str(error), field=error.field, value=error.value)
+    if isinstance(error, NotFound):
+        return Problem(404, str(error))
+    if isinstance(error, Conflict):
+        both = None if error.recorded is None else {"recorded": error.recorded, "given": error.given}
+        return Problem(409, str(error), versions=both)
+    if isinstance(error, StorageError):
+        detail = f"the log cannot be used, and nothing was recorded: {error}"
+        return Problem(503, detail, headers={"Retry-After": "1"})
+    if isinstance(error, StarletteHTTPException):
+        return Problem(error.status_code, str(error.detail), headers=error.headers)
+    return Problem(500, "the server failed; nothing is known to be recorded", headers=FAILED)
 
 
-async def on_failure(request: Request, error: Exception) -> Response:
-    """A defect: it is written to the server's stderr with its place, and said here without."""
-    return problem_response(Problem(500, "the server failed; nothing is known to be recorded", headers=FAILED))
+async def on_error(request: Request, error: Exception) -> Response:
+    return problem_response(problem_of(error))
 
 
 FAILED = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "no-store"}
-HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
-    Invalid: on_invalid,
-    NotFound: on_not_found,
-    Conflict: on_conflict,
-    StorageError: on_storage_error,
-    RequestValidationError: on_validation,
-    StarletteHTTPException: on_http_error,
-    Exception: on_failure,
-}
+ERRORS = (Invalid, NotFound, Conflict, StorageError, RequestValidationError, StarletteHTTPException, Exception)
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = dict.fromkeys(
+    ERRORS, on_error
+)
