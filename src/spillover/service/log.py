@@ -301,25 +301,25 @@ class SqliteLog(SqlLog):
         for draft in drafts:
             entries.append(sealed(end, draft))
             end = head_after(entries[-1])
+        if head.seq:
+            moved = "UPDATE streams SET seq = ?, digest = ? WHERE name = ? AND seq = ? AND digest = ? RETURNING seq"
+            given: tuple[Any, ...] = (end.seq, end.digest, head.stream, head.seq, head.digest)
+        else:
+            moved = "INSERT OR IGNORE INTO streams (seq, digest, name) VALUES (?, ?, ?) RETURNING seq"
+            given = (end.seq, end.digest, head.stream)
+        found: list[Entry] | Exception = entries
         self.writer.execute("SAVEPOINT job")
         try:
-            if head.seq:
-                moved = "UPDATE streams SET seq = ?, digest = ? WHERE name = ? AND seq = ? AND digest = ?"
-                done = self.writer.execute(moved, (end.seq, end.digest, head.stream, head.seq, head.digest))
+            if self.writer.execute(moved, given).fetchall():
+                for entry in entries:
+                    self.writer.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", entry.row)
             else:
-                begun = "INSERT OR IGNORE INTO streams (seq, digest, name) VALUES (?, ?, ?)"
-                done = self.writer.execute(begun, (end.seq, end.digest, head.stream))
-            if not done.rowcount:
-                return Moved(head.stream)
-            insert = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)"
-            for entry in entries:
-                self.writer.execute(insert, entry.row)
-            return entries
+                found = Moved(head.stream)
         except sqlite3.IntegrityError as error:
             self.writer.execute("ROLLBACK TO job")
-            return StorageError(f"{self.path}: {error}")
-        finally:
-            self.writer.execute("RELEASE job")
+            found = StorageError(f"{self.path}: {error}")
+        self.writer.execute("RELEASE job")
+        return found
 
     def check_ready(self) -> None:
         super().check_ready()
