@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from spillover.http.serving import listening_socket
+from spillover.http.app import listening_socket
 
 ARMS = [f"arm {k}" for k in range(1, 11)]
 SCHEMA = "CREATE TABLE events (id INTEGER PRIMARY KEY, stream TEXT, kind TEXT, round INTEGER, content TEXT)"

@@ -153,7 +153,7 @@ def test_what_it_refuses(options, part, tmp_path, monkeypatch) -> None:
 
 
 def test_an_address_that_is_taken(tmp_path, monkeypatch) -> None:
-    from spillover.http.serving import listening_socket
+    from spillover.http.app import listening_socket
 
     monkeypatch.chdir(tmp_path)
     with listening_socket("127.0.0.1", 0) as taken:

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from spillover.service.errors import StorageError
-from spillover.service.sqlite_log import SqliteLog
+from spillover.service.log import SqliteLog
 from tests.service.power import Connection, Disk
 
 

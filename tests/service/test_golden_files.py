@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.sqlite_log import VERSION
+from spillover.service.log import VERSION
 
 FILES = sorted((Path(__file__).parent / "golden").glob("version-*.db"))
 

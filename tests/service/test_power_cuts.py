@@ -9,7 +9,7 @@ import pytest
 
 from spillover.service.errors import StorageError
 from spillover.service.events import Draft, Entry, OutcomeExpired
-from spillover.service.sqlite_log import SqliteLog
+from spillover.service.log import SqliteLog
 
 apsw = pytest.importorskip("apsw", reason="apsw is not installed: the test extra has it")
 from tests.service.cut_log import CutLog  # noqa: E402

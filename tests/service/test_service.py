@@ -16,8 +16,8 @@ from spillover.service import service as service_module
 from spillover.service.decisions import Learning, made, whole_answer
 from spillover.service.events import DecisionExecuted, Entry, OutcomeCorrected
 from spillover.service.ledger import Ledger, round_key
-from spillover.service.outcomes import medians
 from spillover.service.overview import bands_of, state_of
+from spillover.service.rounds import medians
 from spillover.service.tables import Coming, history_of
 from tests.service.memory_log import MemoryLog
 from tests.service.stories import Story

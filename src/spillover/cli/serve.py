@@ -95,8 +95,7 @@ def serve(
 
 def check_access(plan: Plan, *, named: bool) -> None:
     """Without tokens nobody but this machine may be let in, also not by a proxy. named: whether --tokens was given."""
-    from spillover.http.access import TokenFile
-    from spillover.http.guard import is_loopback
+    from spillover.http.access import TokenFile, is_loopback
 
     known = TokenFile(plan.tokens).current()
     require(known is not None or not named, "tokens", str(plan.tokens), "a file that `spillover token create` made")
@@ -136,7 +135,7 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def listening(host: str, port: int) -> "Iterator[socket]":
-    from spillover.http.serving import listening_socket
+    from spillover.http.app import listening_socket
 
     with listening_socket(host, port) as found:
         yield found
@@ -144,7 +143,7 @@ def listening(host: str, port: int) -> "Iterator[socket]":
 
 def run_server(plan: Plan, socket: "socket", announce: bool = False) -> None:
     """Serve until told to stop."""
-    from spillover.http.serving import collect_rarely, server_of
+    from spillover.http.app import collect_rarely, server_of
     from spillover.service import Service
     from spillover.service.log import open_log
 

@@ -3,8 +3,7 @@
 from spillover.registry import needed_for
 
 with needed_for("the client", "serve"):
-    from spillover.client.client import Client
-    from spillover.client.errors import Refused, Unreachable
-    from spillover.client.stream import Decision, Stream
+    from spillover.client.client import Client, Decision, Stream
+    from spillover.client.transport import Refused, Unreachable
 
 __all__ = ["Client", "Decision", "Refused", "Stream", "Unreachable"]

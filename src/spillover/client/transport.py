@@ -1,15 +1,40 @@
-"""Requests that are repeated until they are answered. Each that records something has a key, so none counts twice."""
+"""Requests that are repeated until they are answered; each that records something has a key, so none counts twice."""
 
+import json
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
 
-from spillover.client.errors import Refused, Unreachable
 from spillover.validate import require
+
+
+class Refused(ValueError):
+    """The service refused a request; the message is that of the service. status: 401, 404, 409, 422 ...
+
+    recorded, given: both versions, where the request is another version of what is recorded (409).
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        field: str | None = None,
+        value: Any = None,
+        recorded: Any = None,
+        given: Any = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.field, self.value = status, field, value
+        self.recorded, self.given = recorded, given
+
+
+class Unreachable(ConnectionError):
+    """The service did not answer, or could not record anything, for as long as the client was told to try."""
+
 
 AGAIN = {408, 425, 429, 502, 503, 504}  # the service may answer later
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0  # seconds
@@ -89,3 +114,38 @@ def problem_of(response: httpx.Response) -> str:
         return str(response.json()["detail"])
     except (ValueError, KeyError, TypeError):
         return f"answered {response.status_code}"
+
+
+SILENCE = 60.0  # seconds without a sign of life after which the connection counts as lost
+
+
+def numbers_in(transport: Transport, path: str) -> Iterator[int]:
+    """The number of the last entry whenever there is a new one; connects again when the connection ends."""
+    last = 0
+    lost_at: float | None = None
+    while True:
+        try:
+            for seq in connection(transport, path):
+                lost_at = None
+                if seq > last:
+                    last = seq
+                    yield seq
+            trouble: Exception = ConnectionError(f"{transport.url}: ended the connection")
+        except httpx.TransportError as error:
+            trouble = error
+        now = time.monotonic()
+        lost_at = now if lost_at is None else lost_at
+        if now - lost_at > transport.patience:
+            raise ConnectionError(f"{transport.url}: {trouble}") from trouble
+        time.sleep(min(LONGEST_PAUSE, transport.patience))
+
+
+def connection(transport: Transport, path: str) -> Iterator[int]:
+    """The numbers that one connection tells."""
+    with transport.http.stream("GET", path, timeout=httpx.Timeout(10.0, read=SILENCE)) as response:
+        if not response.is_success:
+            response.read()
+        checked(response)
+        for line in response.iter_lines():
+            if line.startswith("data:"):
+                yield int(json.loads(line.removeprefix("data:"))["seq"])

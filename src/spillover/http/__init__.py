@@ -3,7 +3,7 @@
 from spillover.registry import needed_for
 
 with needed_for("the service", "serve"):
+    from spillover.http.access import ServerSettings
     from spillover.http.app import create_app
-    from spillover.http.guard import ServerSettings
 
 __all__ = ["ServerSettings", "create_app"]

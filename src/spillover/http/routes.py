@@ -16,9 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from spillover.history.columns import read_columns
 from spillover.http.access import caller_of, require_scope
-from spillover.http.answers import Json, Problem
-from spillover.http.metrics import MEDIA_TYPE
-from spillover.http.models import (
+from spillover.http.messages import (
     Ask,
     AuditModel,
     Correction,
@@ -30,6 +28,7 @@ from spillover.http.models import (
     HealthModel,
     NewStream,
     Outcomes,
+    Problem,
     ReceiptModel,
     ReportModel,
     SettingsChange,
@@ -45,7 +44,7 @@ from spillover.http.routing import (
     guarded_router,
     router_of,
 )
-from spillover.http.state import Call, KeyHeader, StreamName, call_of
+from spillover.http.state import MEDIA_TYPE, Call, Json, KeyHeader, StreamName, call_of
 from spillover.service import Decision, NotFound, Receipt
 from spillover.service.errors import Invalid, naming
 from spillover.service.events import Head

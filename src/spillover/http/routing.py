@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from spillover.http.access import caller_of, require_scope
-from spillover.http.answers import MEDIA_TYPE, Problem
-from spillover.http.models import ProblemDetails
+from spillover.http.messages import MEDIA_TYPE, Problem, ProblemDetails
 from spillover.service.settings import is_name
 
 DESCRIPTIONS = {

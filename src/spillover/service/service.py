@@ -24,32 +24,29 @@ from spillover.service.events import (
     StreamCreated,
     digest_of,
 )
-from spillover.service.import_export import Export, exported, import_events, read_file, settings_from
 from spillover.service.ledger import Issued, Ledger, round_key
 from spillover.service.log import AT_ONCE, EventLog
 from spillover.service.open_streams import OPEN, OpenStreams, Receipt, given_key, utc_now
-from spillover.service.outcomes import (
+from spillover.service.overview import BANDS, POINTS, bands_of, course_of, overview_of, state_of
+from spillover.service.rounds import (
     Outcome,
     Report,
+    Said,
     as_request,
+    check_reason,
+    check_settings_read,
     checked_items,
+    coming_round,
     correction,
+    execution,
     expiration,
+    other_settings,
+    said_again,
     statuses_of,
     take_items,
 )
-from spillover.service.overview import BANDS, POINTS, bands_of, course_of, overview_of, state_of
-from spillover.service.rounds import (
-    Said,
-    check_reason,
-    check_settings_read,
-    coming_round,
-    execution,
-    other_settings,
-    said_again,
-)
 from spillover.service.settings import Settings, checked, is_name, is_whole
-from spillover.service.tables import Coming, history_of
+from spillover.service.tables import Coming, Export, exported, history_of, import_events, read_file, settings_from
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from spillover.service import Outcome, Service, SqliteLog
-from spillover.service.sqlite_log import VERSION
+from spillover.service.log import VERSION
 
 FOLDER = Path(__file__).parent
 

@@ -10,7 +10,7 @@ import httpx
 from fastapi import FastAPI
 
 from spillover.http import ServerSettings, create_app
-from spillover.http.serving import listening_socket, server_of
+from spillover.http.app import listening_socket, server_of
 from spillover.service import Service, SqliteLog
 from tests.waiting import HANG, wait_until
 

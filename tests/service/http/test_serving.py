@@ -4,7 +4,7 @@ import asyncio
 import gc
 import socket
 
-from spillover.http.serving import GENERATIONS, collect_rarely, listening_socket
+from spillover.http.app import GENERATIONS, collect_rarely, listening_socket
 from tests.waiting import HANG
 
 

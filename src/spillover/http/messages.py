@@ -1,11 +1,19 @@
-"""What requests and answers look like. Requests are strict: no conversions, no unknown fields, no NaN or infinity."""
+"""What requests and answers look like. Requests are strict, errors are problem details (RFC 9457)."""
 
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
+from fastapi import Request, Response
+from fastapi.exceptions import HTTPException, RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from spillover.history.record import MOST_ARMS
-from spillover.service.outcomes import MOST_ITEMS
+from spillover.service import Conflict, Invalid, NotFound, StorageError
+from spillover.service.errors import invalid_of, shortened
+from spillover.service.rounds import MOST_ITEMS
 from spillover.service.settings import Name, Settings, SomeSettings
 
 LARGEST_ROUND = 10**15
@@ -189,3 +197,88 @@ class AuditModel(BaseModel):
 
 class HealthModel(BaseModel):
     status: Literal["ok"]
+
+
+MEDIA_TYPE = "application/problem+json"
+LONGEST_DETAIL = 1_000  # characters
+
+
+class Problem(HTTPException):
+    """A request that is refused. field, value: what is wrong, as far as that is one part of the request.
+
+    versions: further members of the answer: what is recorded, and what was given.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        field: str | None = None,
+        value: Any = None,
+        versions: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers) if headers else None)
+        self.field, self.value, self.versions = field, value, versions
+
+
+def problem_response(problem: Problem) -> Response:
+    """The answer that tells of a problem."""
+    content: dict[str, Any] = {
+        "type": "about:blank",
+        "title": HTTPStatus(problem.status_code).phrase,
+        "status": problem.status_code,
+        "detail": short_text(problem.detail),
+    }
+    if problem.field is not None:
+        content |= {"field": problem.field, "value": short(problem.value)}
+    content |= problem.versions or {}
+    body = json.dumps(content, allow_nan=False).encode()  # ASCII only: what was given may be no text at all
+    return Response(body, problem.status_code, problem.headers, MEDIA_TYPE)
+
+
+def short(value: Any) -> Any:
+    """A value as JSON if it is a number or a short text; else the beginning of what it looks like."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int | float) and abs(value) < 2**53:  # also no NaN
+        return value
+    return shortened(value if isinstance(value, str) else repr(value))
+
+
+def short_text(text: str) -> str:
+    """A message with its middle left out where it is long: what was given may be part of it."""
+    return text if len(text) <= LONGEST_DETAIL else f"{text[: LONGEST_DETAIL // 2]} ... {text[-LONGEST_DETAIL // 2 :]}"
+
+
+def problem_of(error: Exception) -> Problem:
+    """What to answer to an error; of a defect nothing is said, its place is written to the server's stderr."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RequestValidationError):
+        error = invalid_of(error.errors()[0], skip=1)
+    if isinstance(error, Invalid):
+        return Problem(422, str(error), field=error.field, value=error.value)
+    if isinstance(error, NotFound):
+        return Problem(404, str(error))
+    if isinstance(error, Conflict):
+        both = None if error.recorded is None else {"recorded": error.recorded, "given": error.given}
+        return Problem(409, str(error), versions=both)
+    if isinstance(error, StorageError):
+        detail = f"the log cannot be used, and nothing was recorded: {error}"
+        return Problem(503, detail, headers={"Retry-After": "1"})
+    if isinstance(error, StarletteHTTPException):
+        return Problem(error.status_code, str(error.detail), headers=error.headers)
+    return Problem(500, "the server failed; nothing is known to be recorded", headers=FAILED)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    return problem_response(problem_of(error))
+
+
+FAILED = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "no-store"}
+ERRORS = (Invalid, NotFound, Conflict, StorageError, RequestValidationError, StarletteHTTPException, Exception)
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = dict.fromkeys(
+    ERRORS, on_error
+)
