@@ -16,7 +16,7 @@ from spillover.cli.runs import report, reproduce, run, tune
 from spillover.cli.serve import serve, token
 from spillover.cli.stream import stream
 from spillover.cli.stream_files import audit, export, import_file
-from spillover.cli.tables import check, evaluate, next_decision
+from spillover.cli.table_commands import check, evaluate, next_decision
 from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own
