@@ -14,9 +14,9 @@ import click
 
 from spillover.cli.app import Command
 from spillover.cli.output import json_option, note, print_json, print_table, say
+from spillover.experiments.compute import expected_seconds, time_in_words
 from spillover.experiments.engines import ENGINES, workers_of
-from spillover.experiments.experiment import Place
-from spillover.experiments.forecast import expected_seconds, plan, time_in_words
+from spillover.experiments.experiment import Place, plan
 from spillover.experiments.tune import Tuned, run_search
 from spillover.registry import needed_for
 from spillover.studies import (
