@@ -17,11 +17,6 @@ def draw(delay, t=1, replications=MANY, seed=0):
     return delay.draw(t, Rng(seed, np.arange(replications)).at(Purpose.DELAY, t), (replications,))
 
 
-def test_constant():
-    assert (draw(sp.ConstantDelay(7)) == 7).all()
-    assert sp.ConstantDelay(0).draw(3, Rng(0)).shape == ()
-
-
 def test_uniform_includes_both_ends_and_is_uniform():
     values, counts = np.unique(draw(sp.UniformDelay(3, 8)), return_counts=True)
     assert values.tolist() == [3, 4, 5, 6, 7, 8]

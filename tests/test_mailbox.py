@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillover.delays import NEVER
-from spillover.mailbox import Mailbox
+from spillover.simulation.mailbox import Mailbox
 from spillover.types import Choice, Outcome
 from tests.properties import examples
 
@@ -127,16 +127,6 @@ def test_what_cannot_arrive_any_more_is_not_kept():
         mailbox.post(t, choice, outcome, np.array([5 - t + 1, NEVER]))
         assert list(mailbox.deliver(t)) == []
     assert not mailbox.rings
-
-
-def test_what_was_delivered_is_forgotten():
-    mailbox = Mailbox(10_000, ())
-    for t, choice, outcome in rounds_to_post(300, (), 0, False):
-        mailbox.post(t, choice, outcome, np.array(3))
-        list(mailbox.deliver(t))
-    assert mailbox.capacity <= 16
-    assert len(mailbox.in_flight) == 3
-    assert len(mailbox.due) == 3
 
 
 def test_a_piece_of_feedback_is_the_receivers_own():

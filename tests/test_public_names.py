@@ -6,11 +6,9 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-import click
 import pytest
 
 import spillover
-from spillover.cli import main
 
 ROOT = Path(__file__).parent.parent
 TOP = [name for name in spillover.__all__ if isinstance(getattr(spillover, name), ModuleType)]
@@ -50,28 +48,12 @@ def own_docstring(value: object) -> str:
     return "" if made_up else str(found)
 
 
-def commands(group: click.Group, path: str = "spillover") -> dict[str, click.Command]:
-    """All commands by what is typed, those of groups included."""
-    found: dict[str, click.Command] = {}
-    for name, command in group.commands.items():
-        typed = f"{path} {name}"
-        found |= commands(command, typed) if isinstance(command, click.Group) else {typed: command}
-    return found
-
-
 @pytest.mark.parametrize("namespace", NAMESPACES)
 def test_every_public_name_has_an_example(namespace) -> None:
     names = public_names(namespace)
     assert names
     assert [name for name, value in names.items() if not own_docstring(value)] == []
     assert [name for name, value in names.items() if not is_error(value) and ">>> " not in own_docstring(value)] == []
-
-
-@pytest.mark.parametrize("typed", commands(main))
-def test_the_help_of_every_command_has_an_example(typed) -> None:
-    command = commands(main)[typed]
-    printed = command.get_help(click.Context(command, info_name=typed))
-    assert re.search(rf"\b{typed}\b", printed.partition("Examples:")[2])
 
 
 def test_every_public_name_is_in_the_reference() -> None:

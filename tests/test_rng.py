@@ -157,11 +157,6 @@ def test_a_row_of_a_batch_equals_the_learner_alone(draw):
     assert (draw(Rng(7, rows).at(Purpose.CHOICE, rounds))[1, 1] != whole[1, 1]).any()
 
 
-def test_shorter_draws_are_beginnings_of_longer_ones():
-    assert (Rng(8).uniform(3) == Rng(8).uniform(11)[:3]).all()
-    assert (Rng(8).normal(3) == Rng(8).normal(11)[:3]).all()
-
-
 def test_at_starts_afresh_and_leaves_the_first_alone():
     rng = Rng(9).at(Purpose.START)
     first = rng.uniform(4)

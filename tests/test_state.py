@@ -64,11 +64,6 @@ def test_take_learner_takes_a_row_of_every_leaf():
     assert sp.state.take_replication(Inner(np.zeros((2, 3, 4)), np.zeros((2, 3))), (1, 2)).weights.shape == (4,)
 
 
-def test_map_leaves_keeps_the_structure():
-    doubled = map_leaves(lambda leaf: leaf * 2, Outer(np.array(1), Inner(np.array(2), np.array(3)), np.array(4)))
-    assert doubled == Outer(2, Inner(4, 6), 8)
-
-
 def test_save_and_load_are_exact(tmp_path):
     state = example()
     sp.state.save_state(tmp_path / "state.json", state)

@@ -30,11 +30,14 @@ def commands(group: click.Group = main, path: tuple[str, ...] = ()):
 
 
 def examples():
-    for path, found in [((), main), *commands()]:
-        for line in found.examples:
-            words = shlex.split(line, comments=True)
-            if words[0] == "spillover":  # the others are lines for a shell's own file
-                yield pytest.param(path, words[1:], id=" ".join(words))
+    """Each line once, also one that several pages of the help show."""
+    shown = {
+        tuple(shlex.split(line, comments=True)) for _, found in [((), main), *commands()] for line in found.examples
+    }
+    for program, *words in sorted(shown):
+        if program == "spillover":  # the others are lines for a shell's own file
+            all_studies = words[0] == "reproduce" and words[1].startswith("--")  # as test_runs.py does
+            yield pytest.param(words, id=" ".join(words), marks=[pytest.mark.long] if all_studies else [])
 
 
 def test_version() -> None:
@@ -78,16 +81,16 @@ def parse(words: list[str]) -> None:
     command.make_context(command.name, list(words))
 
 
-@pytest.mark.parametrize(("path", "words"), list(examples()))
-def test_every_example_runs(path, words, here, page, small_experiments, monkeypatch) -> None:
+@pytest.mark.parametrize("words", list(examples()))
+def test_every_example_runs(words, here, page, small_experiments, monkeypatch) -> None:
     """As it is printed; the paper's worlds are made small. Clusters and services are not at hand (test_stream.py)."""
     if "--address" in words or words[0] in ("serve", "stream", "audit", "export", "import", "token"):
         parse(words)
         return
     search = load_search
     monkeypatch.setattr(runs, "load_search", lambda name, **extra: small_search(search(name, **extra)))
-    if path == ("report",):
-        assert call("reproduce", "--engine", "serial", "--no-report").exit_code == 0
+    if words[0] == "report":
+        assert call("reproduce", "synthetic", "--quick", "--engine", "serial", "--no-report").exit_code == 0
     if words[0] in ("next", "check", "evaluate") and "--example" not in words:
         assert call("next", "--example").exit_code == 0
         limits = '[[limits]]\nkind = "exclusive"\narms = ["radio", "video"]\n'

@@ -15,7 +15,6 @@ from numba import config
 
 from spillover.core import compiled
 from spillover.kernels import cache
-from spillover.kernels.cache import lock_of
 
 POLICY = """
 from dataclasses import dataclass
@@ -184,34 +183,7 @@ def test_a_function_that_calls_itself_has_a_hash() -> None:
     assert cache.fingerprint(down) == cache.fingerprint(down)
 
 
-def test_folders_that_nobody_uses_are_removed(tmp_path) -> None:
-    own, other, old = (tmp_path / f"code-{name}" for name in ("own", "other", "old"))
-    for folder, days in ((own, 2), (other, 30), (old, 90)):
-        folder.mkdir()
-        (folder / "code.nbi").touch()
-        lock_of(folder).touch()
-        then = own.stat().st_mtime - 86_400 * days
-        os.utime(folder, (then, then))
-    cache.note_use(own)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("code-other", "code-own"),
-        *("spillover-code-other.lock", "spillover-code-own.lock"),
-    ]
-
-
 def test_code_is_compiled_where_nothing_can_be_stored(monkeypatch) -> None:
     monkeypatch.setattr(compiled, "cache_folder", lambda: None)
     monkeypatch.setattr(cache, "cache_folder", lambda: None)
     assert compiled.entry(lambda a: a + 1)(2) == 3
-
-
-def test_the_user_s_own_locators_are_for_other_code(monkeypatch) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_LOCATOR_CLASSES", "InTreeCacheLocator")
-    config.reload_config()
-    try:
-        made = compiled.entry(lambda a: a + 1)
-        assert made(2) == 3
-    finally:
-        monkeypatch.undo()
-        config.reload_config()
-    assert isinstance(made._cache._impl.locator, cache.ContentLocator)

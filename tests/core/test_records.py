@@ -10,7 +10,7 @@ import pytest
 import spillover as sp
 from spillover.core import CorePolicy, Turn, choose_top, later, uniform
 from spillover.core.live import LiveCore
-from spillover.core.record import RecordType, Row, fields_of, table_of
+from spillover.core.record import Row, table_of
 from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
 from tests.core.explorers import CompiledExplorer
@@ -132,13 +132,6 @@ def test_a_state_is_not_changed_by_what_may_not_change_it() -> None:
     policy.played(state, policy.select(state, rng.at(Purpose.CHOICE, 1)).x)
     for name, leaf in leaves(state).items():
         np.testing.assert_array_equal(leaf, before[name], err_msg=name)
-
-
-def test_types_of_records_are_told_apart_by_all_that_they_have() -> None:
-    one, other = Part(np.zeros(2), np.zeros((2, 3))), Part(np.zeros(2), np.zeros((2, 3, 3)))
-    kinds = [RecordType(fields_of(part, 1), fixed=fixed) for part in (one, other) for fixed in (False, True)]
-    assert len(set(kinds)) == 4
-    assert RecordType(fields_of(one, 1)) == RecordType(fields_of(one._replace(square=np.ones((5, 7))), 1))
 
 
 def test_a_row_has_no_attributes_of_its_own() -> None:

@@ -17,7 +17,6 @@ from spillover.environments import SEMWorld
 from spillover.environments.synthetic import NO_MATRICES
 from spillover.environments.world import LARGEST_PARETO, MEAN_DRAW, ManyArmsWorld, draw_pairs, sorted_edges
 from spillover.experiments import parse_experiment
-from spillover.metrics import graph_mse, sparse_graph_mse
 from spillover.rng import Purpose, Rng
 from spillover.testing import check_environment
 from tests.properties import examples
@@ -149,13 +148,6 @@ def test_smooth_means_hit_their_anchors_and_glide_on_a_cosine():
     assert (np.diff(path[:11]) > 0).all()
     assert (np.diff(path[10:]) < 0).all()
     assert path[-1] > 0.4  # the last anchor is just after the horizon
-
-
-def test_best_follows_a_smooth_drift():
-    world = world_of(np.zeros((2, 2)), [[0.1, 0.9], [0.9, 0.1]], smooth=True, horizon=20)
-    assert world.best(1).tolist() == [False, True]
-    assert world.best(20).tolist() == [True, False]
-    assert world.best(1).tolist() == [False, True]  # asked again after another round
 
 
 def test_bernoulli_rewards_have_their_means():
@@ -389,14 +381,6 @@ def test_a_world_without_edges():
     assert drawn.edges(1).nnz == 0
     assert (drawn.weights(1) == 1).all()
     assert sp.simulate(sp.NDCSEM(), world, 0, replications=2, record=3).graph_error.tolist() == [[0.0], [0.0]]
-
-
-def test_the_error_of_sparse_graphs():
-    draw = np.random.default_rng(2)
-    found, real = draw.random((2, 3, 4, 4)), draw.random((3, 4, 4))
-    from scipy.sparse import coo_array
-
-    np.testing.assert_allclose(sparse_graph_mse(coo_array(found), coo_array(real)), graph_mse(found, real))
 
 
 def test_thirty_thousand_arms_run():

@@ -14,8 +14,10 @@ import pytest
 
 from spillover.experiments import open_results, parse_experiment, run_experiment
 from spillover.experiments.store import CellStore
+from tests.cli.calls import command
 from tests.experiments.small import TEXT
 from tests.experiments.test_run import equal
+from tests.sampling import few_or_many
 from tests.waiting import HANG, wait_until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="groups of processes: POSIX")
@@ -97,47 +99,19 @@ def kill_and_resume(begin, folder: Path, kills: int) -> None:
     assert list(folder.glob("claims/*")) == []
 
 
-def test_killed_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=1)
+@pytest.mark.parametrize("kills", few_or_many(1, 50))
+def test_killed_and_resumed(begin, tmp_path, undisturbed, kills):
+    kill_and_resume(begin, tmp_path / "store", kills)
     equal(open_results(tmp_path / "store"), undisturbed)
 
 
 @pytest.mark.long
-def test_killed_fifty_times_and_resumed(begin, tmp_path, undisturbed):
-    kill_and_resume(begin, tmp_path / "store", kills=50)
-    equal(open_results(tmp_path / "store"), undisturbed)
-
-
-@pytest.mark.long
-def test_two_processes_share_the_work(begin, tmp_path, undisturbed):
-    first, second = begin(), begin()
-    assert (first.wait(), second.wait()) == (0, 0)
-    folder = tmp_path / "store"
-    equal(open_results(folder), undisturbed)
-    assert list(folder.glob("claims/*")) == []
-
-
-@pytest.mark.long
-def test_three_processes_share_the_work(begin, tmp_path, undisturbed):
-    started = [begin() for _ in range(3)]
-    assert [process.wait() for process in started] == [0, 0, 0]
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_processes_share_the_work(begin, tmp_path, undisturbed, count):
+    started = [begin() for _ in range(count)]
+    assert [process.wait() for process in started] == [0] * count
     equal(open_results(tmp_path / "store"), undisturbed)
     assert list((tmp_path / "store").glob("claims/*")) == []
-
-
-def test_damaged_and_exchanged_cells_are_computed_again(tmp_path, undisturbed):
-    shutil.copytree(undisturbed.store.folder, tmp_path / "store")
-    first, second, third, *_ = sorted((tmp_path / "store/cells").glob("*.npz"))
-    content = {path: path.read_bytes() for path in (first, second, third)}
-    first.write_bytes(content[second])
-    second.write_bytes(content[first])
-    flipped = bytearray(content[third])
-    flipped[len(flipped) // 2] ^= 1
-    third.write_bytes(flipped)
-    with pytest.warns(UserWarning, match="is computed again") as caught:
-        again = run_experiment(parse_experiment(LARGER), tmp_path / "store", progress=False)
-    assert len(caught) == 3
-    equal(again, undisturbed)
 
 
 @pytest.mark.long
@@ -148,17 +122,7 @@ def test_a_full_disk(begin, tmp_path, undisturbed):
     begin().communicate()
     largest = max(path.stat().st_size for path in (tmp_path / "store/cells").glob("*.npz"))
     shutil.rmtree(tmp_path / "store/cells")
-    arguments = [
-        sys.executable,
-        "-m",
-        "spillover",
-        "run",
-        str(experiment),
-        "--engine",
-        "serial",
-        "--no-report",
-        "--quiet",
-    ]
+    arguments = command("run", experiment, "--engine", "serial", "--no-report", "--quiet")
     limits = (largest - 1, resource.RLIM_INFINITY)
     done = subprocess.run(
         arguments, cwd=tmp_path, capture_output=True, text=True, timeout=HANG,

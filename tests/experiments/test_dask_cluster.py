@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import spillover
 from benchmarks.local_clusters import dask_cluster, environment, stop
 from spillover.experiments import open_results, parse_experiment, run, run_experiment
 from spillover.experiments.engines import start_engine
+from tests.cli.calls import command
 from tests.experiments.small import TEXT, small
 from tests.experiments.test_crash import ENDLESS, written
 from tests.experiments.test_run import equal
@@ -53,16 +53,9 @@ def begin(tmp_path, monkeypatch):
     started = []
 
     def begin_one(cluster, *more):
-        command = [sys.executable, "-W", "error", "-m", "spillover", "run", "experiment.toml", "--engine", "dask"]
-        command += ["--address", cluster.address, "--no-report", "--quiet", *map(str, more)]
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            start_new_session=True,
-        )
+        asked = ["run", "experiment.toml", "--engine", "dask", "--address", cluster.address, "--no-report", "--quiet"]
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+        process = subprocess.Popen(command(*asked, *more), env=environment(), **given)
         started.append(process)
         return process
 

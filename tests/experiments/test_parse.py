@@ -1,11 +1,9 @@
 """What nobody can mean is refused before it runs, and what takes long must be confirmed."""
 
-import itertools
 import re
 from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -20,11 +18,9 @@ from spillover.experiments.compute import (
     expected_seconds,
     seconds_of_round,
     time_in_words,
-    timed,
 )
 from spillover.experiments.experiment import plan
 from spillover.experiments.parse import parse_search
-from spillover.experiments.toml_file import line_numbers, line_of
 from spillover.experiments.tune import run_search
 from spillover.policies import POLICIES
 from spillover.studies import load_experiment, shipped_experiments
@@ -198,34 +194,6 @@ def test_files_and_names(tmp_path):
         load_experiment(path)
 
 
-def test_lines_of_keys_tables_and_items():
-    text = '''a = 1
-"b c".d = """
-e = 5
-"""
-[t.x]  # comment
-list = [
-  "y = 1",
-  2,
-]
-y = 2
-[[s]]
-k = 1
-[[s]]
-k = 2
-[s.sub]
-z = 1
-'''
-    known = line_numbers(text)
-    assert known["a",] == 1
-    assert known["b c", "d"] == 2
-    assert ("e",) not in known
-    assert (known["t", "x"], known["t", "x", "list"], known["t", "x", "y"]) == (5, 6, 10)
-    assert (known["s", 0, "k"], known["s", 1], known["s", 1, "k"]) == (12, 13, 14)
-    assert line_of(text, ("t", "x", "nowhere")) == 5
-    assert line_of(text, ("nowhere",)) == 1
-
-
 def test_changed():
     experiment = small()
     fewer = experiment.changed(replications=2, seed=8, worlds=["fresh"], policies=["cts"])
@@ -241,12 +209,6 @@ def test_changed():
             experiment.changed(**wrong)
     with pytest.raises(ValueError, match="some study uses"):
         experiment.changed(worlds=["picture"], policies=["cts"])
-
-
-def test_an_entry_s_policies():
-    entry = small().policies["ndc-sem"]
-    assert np.isclose(entry.policy("5").exploration, 1e-3)
-    assert entry.policy("spread").exploration == 1e-6
 
 
 def test_a_graph_at_one_delay_keeps_what_it_does_not_change():
@@ -342,27 +304,6 @@ def test_the_time_is_that_of_all_rounds_divided_among_the_workers(workers, share
     tasks = [task(), task(), task(sp.NDCSEM())]
     found = expected_seconds(tasks, workers, lambda one: 0.001 if one.policy is RANDOM else 0.01)
     assert found == pytest.approx(LONG * 0.012 * share)
-
-
-def test_each_kind_is_tried_once_unless_it_is_short() -> None:
-    tried = []
-
-    def seconds_of(one: CellTask) -> float:
-        tried.append(one)
-        return 0.001
-
-    short = task(environment=replace(WORLD, n_arms=5, horizon=LONG // 2))
-    assert expected_seconds([short], 1, seconds_of) is None
-    assert expected_seconds([task(), task(), short], 1, seconds_of) == pytest.approx(LONG * 0.002)
-    assert tried == [task()]
-
-
-def test_a_trial_has_two_halves() -> None:
-    """The first one loads kernels."""
-    endless = itertools.count(1)
-    assert timed(1 for _ in endless) > 0.0
-    assert next(endless) == 2 * (HALF - 1) + 1
-    assert timed(iter([5])) > 0.0  # a world with fewer rounds
 
 
 @pytest.mark.parametrize("policy", [RANDOM, sp.NDCSEM(), sp.policies.CTS()])

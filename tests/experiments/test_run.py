@@ -11,7 +11,7 @@ import pytest
 
 import spillover as sp
 from spillover.experiments import open_results, parse_experiment, results, run, run_experiment
-from spillover.experiments.compute import CellTask, Failed, Job, compute_job, recorded_rounds
+from spillover.experiments.compute import CellTask, Failed, Job, compute_job
 from spillover.experiments.engines import start_engine
 from spillover.experiments.store import CellStore
 from spillover.files import write_atomically
@@ -311,12 +311,6 @@ def test_other_versions_in_a_worker_are_a_warning(monkeypatch):
 def test_progress_is_silent_when_piped(tmp_path, capsys):
     run_experiment(small().changed(replications=1), tmp_path)
     assert capsys.readouterr() == ("", "")
-
-
-def test_recorded_rounds():
-    assert recorded_rounds(50, 100).tolist() == [50, 100]
-    assert recorded_rounds(50, 20).tolist() == [20]
-    assert recorded_rounds(1, 3).tolist() == [1, 2, 3]
 
 
 @pytest.mark.long

@@ -170,32 +170,6 @@ def test_a_full_disk_leaves_nothing_half_written(store, monkeypatch, call):
     assert [path.name for path in store.cells.iterdir()] == ["old.npz"]
 
 
-def test_a_disk_that_fills_up_in_the_middle_of_a_file(store, monkeypatch):
-    whole = os.fdopen
-
-    def narrow(*args, **kwargs):
-        file = whole(*args, **kwargs)
-
-        class Narrow:
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *_):
-                file.close()
-
-            def write(self, content):
-                file.write(content[: len(content) // 2])
-                file.flush()
-                raise OSError(errno.ENOSPC, "No space left on device")
-
-        return Narrow()
-
-    monkeypatch.setattr(os, "fdopen", narrow)
-    with pytest.raises(OSError, match="No space left"):
-        store.write("new", ARRAYS, {})
-    assert list(store.cells.iterdir()) == []
-
-
 def test_a_claim_is_one_process_s_and_dies_with_it(store):
     other = CellStore(store.folder)
     assert store.claim("a")

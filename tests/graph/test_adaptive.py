@@ -112,7 +112,7 @@ def test_order_unknown_and_rows_above_the_bound(seed):
     graph = learner.init(sp.Problem(n, 3, acyclic=False))
     for t in range(800):
         memo = learner.remember(graph)
-        graph = learner.absorb_expected(graph, Z[t], Y[t], np.array(True), np.array(t + 1), Z[t], memo)
+        graph = learner.absorb(graph, Z[t], Y[t], np.array(True), np.array(t + 1), Z[t], memo)
         graph = learner.solve(graph)
     np.testing.assert_allclose(graph.adjacency, A, atol=1e-3)
     np.testing.assert_allclose(graph.weights, weights_of(A, F), atol=1e-2)
@@ -220,12 +220,14 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("graph", every(4, GRAPHS))
+@pytest.mark.long  # check_graph_learner checks the learners by themselves
+@pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("policy", [sp.NDCSEM, sp.SEMUCB])
 def test_contract(policy, graph):
     check_policy(policy(graph=GRAPHS[graph]))
 
 
+@pytest.mark.long
 def test_contract_with_a_chosen_sparsity_and_noise():
     world = sp.SyntheticSEM(
         n_arms=4, budget=2, edge_density=0.3, horizon=30, changes=(), noise=0.2, graph_changes=(15,)
@@ -240,28 +242,10 @@ def test_a_learner_itself_may_be_given():
     assert isinstance(sp.NDCSEM(graph="none").graph, NoGraph)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"graph": "deep"}, "graph = 'deep': must be one of sparse, self-tuned, payoff, instrument, adaptive, none"),
-        ({"graph": None}, "graph = None: must be one of"),
-        ({"graph": SparseGraph}, "graph = .*: must be one of"),
-    ],
-)
-def test_what_cannot_be_is_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        sp.NDCSEM(**given)
-
-
 @pytest.mark.parametrize("learner", [SparseGraph, SelfTunedGraph, PayoffWeights, InstrumentGraph, AdaptiveGraph])
 def test_a_sign_that_is_neither_is_refused(learner):
     with pytest.raises(ValueError, match="signed = 1: must be True or False"):
         learner(signed=1)
-
-
-def test_a_sparsity_that_is_no_number_is_refused():
-    with pytest.raises(ValueError, match="sparsity = 'much'"):
-        AdaptiveGraph(sparsity="much")
 
 
 @pytest.mark.parametrize("baseline", [False, True])

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover import kernels
 from spillover.graph import KClassGraph, evidence
 from spillover.graph.k_class import ALARM
-from spillover.state import leaves
 from spillover.testing import check_graph_learner
 from tests.graph.worlds import random_model
 
@@ -32,7 +30,7 @@ def history(seed, rounds, *, noise=0.0, baseline=None, hidden=0.0, acyclic=True)
 def learn(learner, problem, z, expected, y):
     graph = learner.init(problem)
     for t in range(len(z)):
-        graph = learner.absorb_expected(graph, z[t], y[t], np.array(1.0), np.array(t + 1), expected[t])
+        graph = learner.absorb(graph, z[t], y[t], np.array(1.0), np.array(t + 1), expected[t])
     for _ in range(40):  # solve again until it has converged
         graph = learner.solve(graph._replace(solved=np.zeros(())))
     return graph
@@ -113,13 +111,6 @@ def test_the_contract(learner):
     check_graph_learner(learner)
 
 
-def test_the_variance_of_weights_is_the_first_order_one():
-    A, variance = np.array([[0.0, 0.3], [0.0, 0.0]]), np.array([[0.0, 1e-6], [0.0, 0.0]])
-    moved = A + np.array([[0.0, 1e-3], [0.0, 0.0]])
-    slope = (kernels.total_effects(moved, variance)[0] - kernels.total_effects(A, variance)[0]) / 1e-3
-    np.testing.assert_allclose(kernels.total_effects(A, variance)[1], slope**2 * 1e-6, rtol=1e-6)
-
-
 def test_a_baseline_that_nobody_declared_is_fitted_and_said():
     world = sp.SyntheticSEM(n_arms=4, budget=2, horizon=200, changes=(), baseline=True).draw(sp.Rng(3))
     learner = sp.Learner(sp.SwitchingSEM(), sp.Problem(n_arms=4, budget=2, acyclic=True), seed=1)
@@ -136,11 +127,6 @@ def test_a_baseline_that_nobody_declared_is_fitted_and_said():
     codes = {signal.code for signal in learner.reasons().health}
     assert "baseline" in codes
     assert "confounded" not in codes
-
-
-def test_leaves_are_arrays_of_the_batch():
-    state = KClassGraph().init(sp.Problem(3, 1), (2, 4))
-    assert all(leaf.shape[:2] == (2, 4) for leaf in leaves(state).values())
 
 
 def test_errors_of_total_effects_are_those_of_edges_that_exist_by_chance():

@@ -79,20 +79,6 @@ def test_the_order_of_arrival_does_not_matter() -> None:
     np.testing.assert_array_equal(kept, (np.flatnonzero(held(count)) + 1)[-HELD_OUT_KEPT:])
 
 
-def test_a_batch_is_its_rows() -> None:
-    learner, data = PaperTunedGraph(), [rounds(seed, 40) for seed in (3, 4)]
-    graph = learner.init(sp.Problem(N, 2, acyclic=False), (2,))
-    for k in range(40):
-        z, y = (np.stack([pair[part][k] for pair in data]) for part in (0, 1))
-        arrived = np.array([1.0, float(k % 3 > 0)])
-        graph = learner.absorb(graph, z, y, arrived, np.full(2, k + 1))
-    graph = learner.solve(graph)
-    for row, kept in enumerate((range(40), [k for k in range(40) if k % 3 > 0])):
-        alone = learn(*data[row], kept)
-        assert graph.choice[row] == alone.choice
-        np.testing.assert_allclose(graph.adjacency[row], alone.adjacency, atol=1e-9)
-
-
 def test_by_name() -> None:
     policy = sp.NDCSEM(graph="paper-tuned")
     assert isinstance(policy.graph, PaperTunedGraph)

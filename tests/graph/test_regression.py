@@ -133,21 +133,6 @@ def test_known_edges():
         InstrumentGraph(required=forbidden, forbidden=forbidden).init(sp.Problem(5, 2))
 
 
-@pytest.mark.parametrize("learner", [PayoffWeights(), InstrumentGraph(), InstrumentGraph(signed=True)])
-def test_a_batch_holds_its_rows(learner):
-    problem = sp.Problem(5, 2, acyclic=False)
-    models = [random_model(k, 5, gain=True) for k in range(3)]
-    data = [played(k, A, F, 30, noise=0.1 * k) for k, (A, F) in enumerate(models)]
-    graph = learner.init(problem, (3,))
-    for t in range(30):
-        z, y = (np.stack([rows[k][t] for rows in data]) for k in (0, 1))
-        graph = learner.solve(learner.absorb(graph, z, y, np.ones(3, bool), np.full(3, t + 1)))
-    for k, (Z, Y) in enumerate(data):
-        alone = sp.state.leaves(learn(learner, problem, Z, Y))
-        for name, leaf in sp.state.leaves(graph).items():
-            np.testing.assert_array_equal(leaf[k], alone[name], err_msg=name)
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 2000.0])
 def test_any_unit_of_reward(scale):
     A, F = random_model(1, 5, gain=True)

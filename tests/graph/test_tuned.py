@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import spillover as sp
 from spillover.graph import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, largest_near_best
 from tests.graph.random_rounds import BOUND, random_rounds
-from tests.properties import examples
 from tests.reference import graph_reference as reference
 
 
@@ -31,11 +30,6 @@ def learn_tuned(Z, Y, order, acyclic=True, arrived=None):
 def split(Z, Y, seen):
     held = np.array([is_held_out(k + 1) for k in range(len(Z))])
     return Z[seen & ~held], Y[seen & ~held], Z[seen & held], Y[seen & held]
-
-
-def test_one_round_in_ten_is_held_out():
-    assert sum(is_held_out(t) for t in range(1, 101)) == 10
-    assert all(sum(is_held_out(t) for t in range(start, start + 10)) == 1 for start in range(1, 60))
 
 
 @pytest.mark.parametrize("acyclic", [True, False])
@@ -72,32 +66,6 @@ def test_auto_takes_the_smallest_while_nothing_held_out_has_arrived():
     assert graph.choice == 0
     assert graph.held_rounds == 0
     np.testing.assert_array_equal(graph.adjacency, graph.fits.adjacency[0])
-
-
-def test_auto_ignores_what_has_not_arrived():
-    Z, Y = random_rounds(23, 5, 40, 2, "beta")
-    arrived = np.random.default_rng(1).uniform(size=40) < 0.6
-    some = learn_tuned(Z, Y, np.arange(40), arrived=arrived)
-    only = learn_tuned(Z, Y, np.flatnonzero(arrived))
-    for name, left, right in zip(some._fields[1:], some[1:], only[1:], strict=True):
-        np.testing.assert_array_equal(left, right, err_msg=name)
-
-
-@given(seed=st.integers(0, 2**32 - 1), noise=st.sampled_from([0.0, 0.2]))
-@examples(5)
-def test_auto_does_not_depend_on_the_order_of_arrival(seed, noise):
-    Z, Y = random_rounds(seed, 5, 60, 2, "beta", noise=noise)
-    straight = learn_tuned(Z, Y, np.arange(60))
-    shuffled = learn_tuned(Z, Y, np.random.default_rng(seed).permutation(60))
-    np.testing.assert_allclose(straight.fits.gram, shuffled.fits.gram, rtol=1e-12)
-    for name in ("held_gram", "held_cross", "held_energy"):
-        np.testing.assert_allclose(getattr(straight, name), getattr(shuffled, name), rtol=1e-12, atol=1e-12)
-    assert straight.held_rounds == shuffled.held_rounds
-    held = np.array([is_held_out(k + 1) for k in range(60)])
-    errors = [reference.held_out_error(Z[held], Y[held], A) for A in straight.fits.adjacency]
-    border = np.abs(np.array(errors) - 1.01 * min(errors)).min()
-    if noise and border > 1e-6 * min(errors):
-        assert straight.choice == shuffled.choice
 
 
 def test_auto_recovers_an_error_free_graph_and_prunes_a_noisy_one():

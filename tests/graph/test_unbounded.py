@@ -50,8 +50,13 @@ PAIR = sp.Problem(2, 2, acyclic=False, reward_range=(-3.0, 1.0))
 POLICIES = (sp.NDCSEM, sp.SEMUCB, sp.SwitchingSEM, sp.policies.GLRSEMUCB, sp.policies.DiscountedTS)
 
 
-@pytest.mark.parametrize("make", POLICIES)
-@pytest.mark.parametrize("learner", [SparseGraph(sparsity=0.0, row_bound=None), PaperTunedGraph(row_bound=None)])
+@pytest.mark.parametrize(
+    ("make", "learner"),
+    [
+        *((make, SparseGraph(sparsity=0.0, row_bound=None)) for make in POLICIES),
+        (sp.NDCSEM, PaperTunedGraph(row_bound=None)),
+    ],
+)
 @pytest.mark.parametrize("effect", [0.9, 2.0])
 def test_decisions_by_an_infinite_spread_are_refused(make, learner, effect):
     policy = make(graph=learner)

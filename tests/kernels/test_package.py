@@ -1,6 +1,5 @@
 """Every kernel is known by its file, and compiled again if anything that it is made of changes."""
 
-import ast
 from pathlib import Path
 
 import pytest
@@ -10,23 +9,6 @@ from spillover.kernels import cache, outcomes
 from spillover.kernels.compiling import KERNELS
 
 FOLDER = Path(kernels.__file__).parent
-
-
-def functions(path: Path) -> set[str]:
-    return {node.name for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.FunctionDef)}
-
-
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_no_file_is_long(path):
-    assert len(path.read_text("utf-8").splitlines()) <= 500
-
-
-def test_every_kernel_is_known_by_its_file():
-    for name, kernel in KERNELS.items():
-        assert name in functions(FOLDER / f"{kernel.file}.py")
-    names = [name for path in FOLDER.glob("*.py") for name in functions(path) & KERNELS.keys()]
-    assert sorted(names) == sorted(KERNELS)  # none stands in two files
-    assert not KERNELS.keys() & {path.stem for path in FOLDER.glob("*.py")}  # where it would hide the file
 
 
 def test_a_kernel_that_does_not_exist():

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from spillover.learner.running import to_the_end
 from tests.core.explorers import BOTH
 from tests.live.learners import LIVE, content, learner_of, live, outcome
 from tests.recorder import Recorder
+from tests.sampling import few_or_many, often
 
 SOURCE = str(Path(sp.__file__).parent)
 OFTEN = ("ndc-sem", "cts", "switching-sem")  # in `make test`; the others in `make test-long`
@@ -45,82 +47,84 @@ def interrupted_at(line: int, call: Callable[[], object]) -> bool:
     return False
 
 
-def every_line(learner: sp.Learner, call: Callable[[sp.Learner], object]) -> int:
-    """Interrupt a call at each of its lines, in a copy each; the learner is as it was, or all of it is done."""
-    before = content(learner)
-    done = copy.deepcopy(learner)
+def every_line(learner: Any, call: Callable[[Any], object], step: int, content: Callable[..., Any] = content) -> int:
+    """Interrupt a call at every `step`-th of its lines, in a copy each; nothing of it is done, or all of it."""
+    before, done = content(learner), copy.deepcopy(learner)
     call(done)
     after, line = content(done), 1
-    while True:
-        one = copy.deepcopy(learner)
-        if not interrupted_at(line, partial(call, one)):
-            return line - 1
+    assert after != before
+    while interrupted_at(line, partial(call, one := copy.deepcopy(learner))):
         found = content(one)
         assert found in (before, after), f"torn at line {line} of the call"
         if found == before:
             call(one)
             assert content(one) == after, f"not the same again after line {line}"
-        line += 1
+        line += step
+    return line - 1
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
-)
-def test_ctrl_c_at_every_line_of_a_report(name):
+steps = pytest.mark.parametrize("step", few_or_many(7, 1))
+names = pytest.mark.parametrize("name", often(OFTEN, LIVE))
+
+
+@steps
+@names
+def test_ctrl_c_at_every_line_of_a_report(name, step):
     learner = learner_of(name)
     live(learner, 12)
     number = learner.pending[0]
     x = learner.waiting[number].x
     given = outcome(learner.problem, x, np.random.default_rng(3))
-    assert every_line(learner, lambda one: one.report(number, **given)) > 20
+    assert every_line(learner, lambda one: one.report(number, **given), step) > 20
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.long) for name in LIVE]
-)
-def test_ctrl_c_at_every_line_of_a_decision(name):
+@steps
+@names
+def test_ctrl_c_at_every_line_of_a_decision(name, step):
     learner = learner_of(name)
     live(learner, 12)
-    assert every_line(learner, lambda one: one.play()) > 10
-    assert every_line(learner, lambda one: one.choose(available=[0, 2])) > 5
+    assert every_line(learner, lambda one: one.play(), step) > 10
+    assert every_line(learner, lambda one: one.choose(available=[0, 2]), step) > 5
 
 
+@steps
 @pytest.mark.parametrize("policy", BOTH, ids=repr)
-def test_ctrl_c_at_every_line_with_a_policy_that_returns_the_state_that_it_was_given(policy):
+def test_ctrl_c_at_every_line_with_a_policy_that_returns_the_state_that_it_was_given(policy, step):
     learner = sp.Learner(policy, sp.Problem(n_arms=4, budget=2))
     live(learner, 12)
     number, x = learner.pending[0], learner.waiting[learner.pending[0]].x
-    assert every_line(learner, lambda one: one.report(number, 0.5 * x, 0.5 * x)) > 20
-    assert every_line(learner, lambda one: one.play()) > 10
+    assert every_line(learner, lambda one: one.report(number, 0.5 * x, 0.5 * x), step) > 20
+    assert every_line(learner, lambda one: one.play(), step) > 10
 
 
+@steps
 @pytest.mark.parametrize("policy", [Recorder(), pytest.param(sp.InstrumentalSEM(), marks=pytest.mark.long)])
-def test_ctrl_c_at_every_line_of_a_part_of_an_outcome_and_of_a_context(policy):
+def test_ctrl_c_at_every_line_of_a_part_of_an_outcome_and_of_a_context(policy, step):
     problem = sp.Problem(n_arms=3, budget=2, observes="overall", context=2, baseline=True)
     learner = sp.Learner(policy, problem)
     for k in range(4):
         learner.play(context=[0.1 * k, -1.0])
     learner.report(2, y=[np.nan, 0.5, np.nan])
-    assert every_line(learner, lambda one: one.report(2, y=[0.25, np.nan, np.nan])) > 20
-    assert every_line(learner, lambda one: one.report(3, y=[np.nan, 0.5, 0.75])) > 20
-    assert every_line(learner, lambda one: one.observe([0.3, 0.4])) > 5
-    assert every_line(learner, lambda one: one.play([1, 0, 1], context=[0.5, 0.5])) > 10
+    assert every_line(learner, lambda one: one.report(2, y=[0.25, np.nan, np.nan]), step) > 20
+    assert every_line(learner, lambda one: one.report(3, y=[np.nan, 0.5, 0.75]), step) > 20
+    assert every_line(learner, lambda one: one.observe([0.3, 0.4]), step) > 5
+    assert every_line(learner, lambda one: one.play([1, 0, 1], context=[0.5, 0.5]), step) > 10
 
 
-def test_ctrl_c_at_every_line_of_a_choice_after_a_play_that_waits_for_an_outcome():
+@steps
+def test_ctrl_c_at_every_line_of_a_choice_after_a_play_that_waits_for_an_outcome(step):
     learner = learner_of("switching-sem")
     live(learner, 12)
     done = copy.deepcopy(learner)
     done.play()
-    chosen, after, line = done.choose(), content(done), 1
-    while True:
+    chosen, after, line, interrupted = done.choose(), content(done), 1, True
+    while interrupted:
         one = copy.deepcopy(learner)
         one.play()
-        if not interrupted_at(line, one.choose):
-            break
+        interrupted = interrupted_at(line, one.choose)
         np.testing.assert_array_equal(one.choose(), chosen)
         assert content(one) == after
-        line += 1
+        line += step
     assert line > 10
 
 
@@ -185,7 +189,7 @@ def test_copies_and_pickles_go_on_by_themselves(name):
     learner = learner_of(name)
     live(learner, 9)
     before = content(learner)
-    for other in (copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
+    for other in (copy.copy(learner), copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))):
         assert content(other) == before
         live(other, 5)
         assert content(learner) == before

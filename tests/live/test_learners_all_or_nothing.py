@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ import pytest
 
 import spillover as sp
 from tests.live.herds import PROBLEM, everything, small_herd
-from tests.live.test_all_or_nothing import interrupted_at
+from tests.live.test_all_or_nothing import every_line, steps
 from tests.recorder import Recorder
 
 
@@ -99,25 +98,11 @@ CALLS = {
 }
 
 
+@steps
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("policy", [sp.policies.CTS(), pytest.param(sp.SwitchingSEM(), marks=pytest.mark.long)])
-def test_ctrl_c_at_every_line_of_a_call(name, policy):
-    herd, call = small_herd(policy), CALLS[name]
-    before, done = everything(herd), copy.deepcopy(herd)
-    call(done)
-    after, line = everything(done), 1
-    assert after != before
-    while True:
-        one = copy.deepcopy(herd)
-        if not interrupted_at(line, partial(call, one)):
-            break
-        found = everything(one)
-        assert found in (before, after), f"torn at line {line} of the call"
-        if found == before:
-            call(one)
-            assert everything(one) == after, f"not the same again after line {line}"
-        line += 1
-    assert line > 20
+def test_ctrl_c_at_every_line_of_a_call(name, policy, step):
+    assert every_line(small_herd(policy), CALLS[name], step, everything) > 20
 
 
 def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
@@ -133,7 +118,7 @@ def test_a_decision_is_played_though_the_caller_changed_his_copy_of_it():
 def test_copies_go_on_by_themselves():
     herd = small_herd(sp.NDCSEM())
     before = everything(herd)
-    for other in (copy.deepcopy(herd), pickle.loads(pickle.dumps(herd))):
+    for other in (copy.copy(herd), copy.deepcopy(herd), pickle.loads(pickle.dumps(herd))):
         assert everything(other) == before
         other.play()
         assert everything(herd) == before

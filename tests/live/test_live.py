@@ -1,15 +1,11 @@
 """One live learner: the same decisions as in a simulation, outcomes in any order, and nothing lost on disk."""
 
-import copy
-from typing import Any
-
 import numpy as np
 import pytest
 
 import spillover as sp
 from spillover.constraints import Exclusive, Include
 from spillover.rng import Purpose
-from spillover.state import leaves
 
 PROBLEM = sp.Problem(n_arms=6, budget=2, overall_range=(0.0, 6.0))
 WORLD = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.2, horizon=60, changes=(30,))
@@ -42,29 +38,6 @@ def test_asking_twice_changes_nothing() -> None:
     assert learner.rounds == 0
 
 
-@pytest.mark.parametrize("name", ["ndc-sem", "ftrl"])
-def test_saved_and_loaded_it_goes_on_as_before(name: str, tmp_path) -> None:
-    """With outcomes still pending, memos included (FTRL's probabilities)."""
-    policy, rng = sp.policies.POLICIES[name](), sp.Rng(8)
-    world = WORLD.draw(rng.at(Purpose.WORLD))
-    learner, outcomes = sp.Learner(policy, world.problem, seed=8), {}
-    for t in range(1, 21):
-        x = learner.choose()
-        learner.play()
-        outcomes[t] = outcome(world, t, x, rng)
-        if t > 3:
-            learner.report(t - 3, *outcomes.pop(t - 3))
-    learner.save(tmp_path / "learner.json")
-    again = sp.Learner.load(tmp_path / "learner.json", policy, world.problem, seed=8)
-    assert again.pending == learner.pending == [18, 19, 20]
-    for t, (z, y, _) in outcomes.items():
-        learner.report(t, z, y)
-        again.report(t, z, y)
-    for leaf, other in zip(sp.state.leaves(learner.state).values(), sp.state.leaves(again.state).values(), strict=True):
-        np.testing.assert_array_equal(leaf, other)
-    np.testing.assert_array_equal(learner.choose(), again.choose())
-
-
 def test_what_somebody_decided_instead_is_learned_from() -> None:
     learner = sp.Learner(sp.NDCSEM(), PROBLEM)
     instead = [0, 0, 0, 1, 1, 0]
@@ -92,19 +65,6 @@ def test_mistakes_are_named_and_cost_nothing(tmp_path) -> None:
     (tmp_path / "cut.json").write_text('{"format": 1, "arr')
     with pytest.raises(ValueError, match="must be a complete JSON file"):
         sp.Learner.load(tmp_path / "cut.json", sp.NDCSEM(), PROBLEM)
-
-
-def test_a_learner_is_loaded_as_what_it_was(tmp_path) -> None:
-    sp.Learner(sp.NDCSEM(), PROBLEM, seed=4).save(tmp_path / "learner.json")
-    for policy, problem, seed, named in (
-        (sp.NDCSEM(discount=0.5), PROBLEM, 4, "policy"),
-        (sp.SEMUCB(), PROBLEM, 4, "policy"),
-        (sp.NDCSEM(), PROBLEM._replace(budget=1), 4, "problem"),
-        (sp.NDCSEM(), PROBLEM, 5, "seed"),
-    ):
-        with pytest.raises(ValueError, match=rf"{named} = .*: must be .*, as it is now"):
-            sp.Learner.load(tmp_path / "learner.json", policy, problem, seed=seed)
-    assert sp.Learner.load(tmp_path / "learner.json", sp.NDCSEM(), PROBLEM, seed=4).pending == []
 
 
 def test_what_is_available_today_holds_for_today_alone(tmp_path) -> None:
@@ -167,23 +127,3 @@ def test_memos_of_some_pending_rounds_only_are_kept(tmp_path) -> None:
     for played in (2, 3):
         np.testing.assert_array_equal(again.waiting[played].memo, learner.waiting[played].memo)
     again.report(1, np.zeros(PROBLEM.n_arms), np.zeros(PROBLEM.n_arms))
-
-
-@pytest.mark.parametrize("many", [False, True])
-def test_a_copy_goes_on_by_itself(many):
-    """Also one by copy.copy, as updates rewrite arrays."""
-    problem = sp.Problem(n_arms=3, budget=1)
-    learner = sp.Learners(sp.NDCSEM(), problem, seeds=[1, 2]) if many else sp.Learner(sp.NDCSEM(), problem, seed=1)
-    other: Any = copy.copy(learner)
-    before = copy.deepcopy(learner.state)
-    for _ in range(5):
-        x, one = other.choose(), np.ones((2, 3) if many else 3)
-        played = other.play()
-        given = {"z": x * one * 0.5, "y": x * one}
-        if many:
-            other.report(None, played, **given)
-        else:
-            other.report(played, **given)
-    for leaf, same in zip(leaves(learner.state).values(), leaves(before).values(), strict=True):
-        np.testing.assert_array_equal(leaf, same)
-    assert np.sum(learner.rounds) == 0

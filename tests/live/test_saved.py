@@ -30,6 +30,14 @@ def load(path, name: str, seed: int = 1) -> sp.Learner:
     return sp.Learner.load(path, sp.policies.POLICIES[name](), problem_for(name), seed=seed)
 
 
+def saved_learner(name: str, path, rounds: int) -> Saved:
+    """What is in the file of a learner that has played some rounds."""
+    learner = learner_of(name)
+    live(learner, rounds)
+    learner.save(path)
+    return Saved(path)
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "learner.json"
@@ -108,10 +116,7 @@ def refusal(path, name: str) -> str:
 @pytest.mark.parametrize("name", every(4, sorted(LIVE)))
 def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
     """NaN, infinities, and rounds or places that there are not, in every field that has numbers."""
-    learner = learner_of(name)
-    live(learner, 11)
-    learner.save(path)
-    saved = Saved(path)
+    saved = saved_learner(name, path, 11)
     for field, forged in each_leaf(saved.arrays, IMPOSSIBLE):
         save_arrays(path, saved.arrays | {field: forged}, saved.about)
         found = refusal(path, name)
@@ -151,10 +156,7 @@ def test_values_that_cannot_be_are_refused_though_the_hash_is_right(name, path):
     ],
 )
 def test_forged_values_that_crashed_or_hung_are_named(name, field, value, path):
-    learner = learner_of(name)
-    live(learner, 11)
-    learner.save(path)
-    saved = Saved(path)
+    saved = saved_learner(name, path, 11)
     forged = saved.arrays[field].copy()
     forged[...] = value
     save_arrays(path, saved.arrays | {field: forged}, saved.about)
@@ -193,10 +195,7 @@ def test_places_that_no_table_has_do_not_crash(policy, forged, path):
 @pytest.mark.parametrize("name", LIVE)
 def test_forged_values_that_could_be_neither_crash_nor_hang(name, path):
     """A file that somebody writes with the right hash and possible values is a learner with odd experience."""
-    learner = learner_of(name)
-    live(learner, 31)
-    learner.save(path)
-    saved = Saved(path)
+    saved = saved_learner(name, path, 31)
     for field, forged in each_leaf(saved.arrays, ODD):
         save_arrays(path, saved.arrays | {field: forged}, saved.about)
         try:
@@ -222,10 +221,7 @@ def test_forged_values_that_could_be_neither_crash_nor_hang(name, path):
     ],
 )
 def test_a_book_that_cannot_be_is_named(change, message, path):
-    learner = learner_of("ndc-sem")
-    live(learner, 11)
-    learner.save(path)
-    saved = Saved(path)
+    saved = saved_learner("ndc-sem", path, 11)
     change(saved.arrays)
     save_arrays(path, saved.arrays, saved.about)
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: {message}"):

@@ -1,7 +1,5 @@
 """NDC-SEM with parts taken out: each switch takes out what it says, and nothing else."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -56,7 +54,7 @@ def test_by_arrival_late_feedback_counts_as_new():
             state = policy.played(state, x)
         outcome = sp.Feedback(x, np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.array(4), np.array(True))
         assert explained(policy, policy.update(state, outcome, sp.Rng(0))).count[0] == weight
-        assert policy.order_free is aware
+        assert policy.traits.order_free is aware
 
 
 def test_random_sets_at_the_start_are_uniform():
@@ -66,15 +64,3 @@ def test_random_sets_at_the_start_are_uniform():
     np.testing.assert_allclose(plan.mean(axis=(0, 1)), s / n, atol=0.01)  # 20,000 sets: standard error 0.0035
     together = (plan[..., 0] & plan[..., 1]).mean()
     assert together == pytest.approx(s * (s - 1) / (n * (n - 1)), abs=0.01)
-
-
-def test_a_discount_above_one_is_refused():
-    with pytest.raises(ValueError, match=r"discount = 1\.5: must be a number above 0, at most 1"):
-        AblatedNDCSEM(discount=1.5)
-
-
-@pytest.mark.parametrize("name", ["delay_aware", "designed_start"])
-def test_what_is_left_out_is_yes_or_no(name):
-    given: dict[str, Any] = {name: "no"}
-    with pytest.raises(ValueError, match=f"{name} = 'no': must be True or False"):
-        AblatedNDCSEM(**given)

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.contracts import Policy
+from spillover.contracts import learn_rounds
 from spillover.graph import AdaptiveGraph
+from spillover.history import read_history
+from spillover.history.replay import replay_history
+from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
 from spillover.types import Feedback
+from tests.sampling import every, often
 
 N, BUDGET = 6, 2
 GRAPHS = ("sparse", "payoff", "instrument", "adaptive", "none")
@@ -20,6 +24,7 @@ POLICIES: dict[str, Any] = {
     "sem-ucb": sp.SEMUCB(),
     "switching, signed": sp.SwitchingSEM(graph=AdaptiveGraph(signed=True)),
 }
+EACH = often(["switching, adaptive", "ndc-sem, sparse", "ndc-sem, pending", "sem-ucb"], POLICIES)
 
 
 def rounds_of(seed, count, lost=0.2):
@@ -32,8 +37,8 @@ def rounds_of(seed, count, lost=0.2):
 
 
 def lived(policy, state, rounds):
-    """One round after the other, by the default of the contract."""
-    return Policy.catch_up(policy, state, rounds, 1, sp.Rng(0))
+    """One round after the other."""
+    return learn_rounds(policy, state, rounds, 1, sp.Rng(0), policy.learn)
 
 
 def updated(policy, state, rounds):
@@ -46,7 +51,7 @@ def updated(policy, state, rounds):
 
 
 @pytest.mark.parametrize("count", [1, 150])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EACH)
 def test_at_once_as_one_by_one(name, count):
     policy = POLICIES[name]
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
@@ -61,7 +66,7 @@ def test_at_once_as_one_by_one(name, count):
         assert (leaf.dtype, leaf.shape) == (expected[field].dtype, expected[field].shape), field
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", EACH)
 def test_no_rounds_change_nothing(name):
     policy = POLICIES[name]
     state = lived(policy, policy.init(sp.Problem(N, BUDGET, reward_range=(-1.0, 3.0)), sp.Rng(0)), rounds_of(1, 10))
@@ -82,7 +87,7 @@ def test_rounds_that_cannot_be_are_refused(name):
         policy.catch_up(state, rounds, 1, sp.Rng(0))
 
 
-@pytest.mark.parametrize("name", [*POLICIES, "cucb", "discounted-ts", "glr-sem-ucb"])
+@pytest.mark.parametrize("name", [*EACH, "cucb", "discounted-ts", "glr-sem-ucb"])
 def test_learning_and_solving_is_updating(name):
     policy = POLICIES.get(name) or sp.policies.POLICIES[name]()
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
@@ -96,17 +101,24 @@ def test_learning_and_solving_is_updating(name):
         np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
 
 
-def test_an_update_of_its_own_is_refused():
-    """A history is learned by `learn`: an override of `update` would be skipped."""
-    with pytest.raises(TypeError, match=r"Clipped\.update: must not be overridden.*override that"):
+@pytest.mark.parametrize("base", [sp.NDCSEM, sp.SwitchingSEM, sp.policies.CUCB])
+def test_an_update_of_its_own_takes_effect_in_histories(base):
+    class Deaf(base):
+        def update(self, state, feedback, rng):
+            return state
 
-        class Clipped(sp.NDCSEM):
-            def update(self, state, feedback, rng):
-                return state
+    rows = {"round": [1, 1, 2, 2, 3, 3], "arm": ["a", "b"] * 3, "chosen": [1, 0, 0, 1, 1, 0]}
+    history = read_history(rows | {"z": [0.9, 0, 0, 0.4, 0.8, 0], "y": [0.9, 0.3, 0.3, 0.4, 0.8, 0.3]})
+    for policy, deaf in ((base(), False), (Deaf(), True)):
+        learner = replay_history(policy, history, budget=1)
+        unheard = policy.init(learner.problem, learner.rng.at(Purpose.START))
+        for x in history.x:
+            unheard = policy.played(unheard, x)
+        assert deaf == all(np.array_equal(leaf, leaves(unheard)[name]) for name, leaf in leaves(learner.state).items())
 
 
 @pytest.mark.parametrize("graph", ["payoff", "instrument"])
-@pytest.mark.parametrize("make", [sp.SwitchingSEM, sp.NDCSEM])
+@pytest.mark.parametrize("make", every(2, [sp.NDCSEM, sp.SwitchingSEM]))
 def test_a_graph_that_cannot_wait_is_solved_for_once_a_round(make, graph, monkeypatch):
     policy, solved = make(graph=graph), []
     kind = type(policy.graph)
@@ -142,7 +154,7 @@ def test_a_history_is_learned_by_a_subclasses_own_functions(policy, base):
         leaves(catch_up(each.init(problem, sp.Rng(0)), rounds_of(5, 20), 1, sp.Rng(0)))
         for each, catch_up in (
             (policy, policy.catch_up),
-            (policy, lambda *given: Policy.catch_up(policy, *given)),
+            (policy, lambda *given: learn_rounds(policy, *given, policy.learn)),
             (base, base.catch_up),
         )
     )

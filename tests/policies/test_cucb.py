@@ -1,7 +1,6 @@
 """CUCB and its discounted form against twins that keep the whole history."""
 
 import math
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,9 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.policies import CUCB, DiscountedCUCB
-from spillover.state import leaves
-from spillover.testing import check_policy
+from spillover.policies import CTS, CUCB, DiscountedCUCB
 from tests.reference import rivals_reference as reference
+from tests.support import feedback
 
 N, BUDGET, ROUNDS = 5, 2, 80
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7, 2.0])
@@ -26,13 +24,6 @@ SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
         {"weights": WEIGHTS, "reward_range": (-0.2, 1.5)},
     ),
 }
-
-
-def feedback(x, y, z=None, age=0, arrived=True):
-    x = np.asarray(x, bool)
-    batch = x.shape[:-1]
-    rewards = np.zeros(x.shape) if z is None else np.asarray(z, float)
-    return sp.Feedback(x, rewards, np.asarray(y, float), np.full(batch, age), np.full(batch, arrived))
 
 
 def compare(policy, twin, problem, way, seed, rounds=ROUNDS):
@@ -74,97 +65,7 @@ def test_slow_discounted_twin_agrees_at_every_round(way, scale):
     assert clear >= 10
 
 
-def test_index_by_hand():
-    policy = CUCB()
-    state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 4.0)), sp.Rng(0))
-    assert policy.indices(state, sp.Rng(0)).tolist() == [1, 1, 1]
-    for y in (1.0, 0.0, 0.4, 0.2, 0.0, 0.0, 0.1, 0.1):
-        state = policy.played(state, np.array([True, False, False]))
-        state = policy.update(state, feedback([1, 0, 0], [y, 9.0, 9.0]), sp.Rng(0))
-    expected = 1.8 / 4 / 8 + math.sqrt(3 * math.log(9) / (2 * 8))
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, 1, 1], rtol=1e-14)
-    assert expected < 1
-
-
-def test_discounted_index_by_hand():
-    """Two observations of an arm, arriving in the wrong order, and rounds without any."""
-    policy = DiscountedCUCB(discount=0.5)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for _ in range(4):
-        state = policy.played(state, np.array([True, False]))
-    state = policy.update(state, feedback([1, 0], [0.0, 0.0], age=0), sp.Rng(0))  # of round 4
-    state = policy.update(state, feedback([1, 0], [1.0, 0.0], age=2), sp.Rng(0))  # of round 2
-    count, clock = 1 + 0.25, 1 + 0.5 + 0.25 + 0.125 + 0.0625
-    uncapped = 0.25 / count + math.sqrt(1.5 * math.log(clock) / count)
-    assert uncapped < 1.1
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [min(uncapped, 1), 1], rtol=1e-14)
-    np.testing.assert_allclose(state.averages.sums[0] / state.averages.counts[0], 0.2, rtol=1e-14)
-
-
-def test_an_arm_seen_long_ago_is_tried_again():
-    policy = DiscountedCUCB(discount=0.9)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for t in range(1, 3000):
-        first = t > 30
-        state = policy.played(state, np.array([first, not first]))
-        state = policy.update(state, feedback([first, not first], [0.3, 0.0]), sp.Rng(0))
-    assert policy.indices(state, sp.Rng(0))[1] == 1.0
-    assert np.isfinite(state.averages.counts).all()
-    assert (state.averages.counts > 0).all()
-
-
-def test_hardly_discounted_is_undiscounted():
-    rng = np.random.default_rng(0)
-    problem = sp.Problem(4, 2, overall_range=(0.0, 5.0))
-    policies: list[Any] = [CUCB(), DiscountedCUCB(discount=1 - 1e-12)]
-    states = [policy.init(problem, sp.Rng(0)) for policy in policies]
-    for t in range(1, 201):
-        piece = feedback(rng.permutation(4) < 2, rng.random(4), age=int(rng.integers(0, min(t, 10))))
-        for k, policy in enumerate(policies):
-            states[k] = policy.update(policy.played(states[k], piece.x), piece, sp.Rng(0))
-        index = [policy.indices(state, sp.Rng(0)) for policy, state in zip(policies, states, strict=True)]
-        np.testing.assert_allclose(index[0], index[1], rtol=1e-9)
-    assert (index[0] < 0.5).all()
-
-
-def test_an_outcome_counts_when_it_arrives_and_not_before():
-    policy = CUCB()
-    state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for _ in range(50):
-        state = policy.played(state, np.array([True, False, False]))
-    assert policy.indices(state, sp.Rng(0)).tolist() == [1, 1, 1]
-    state = policy.update(state, feedback([1, 0, 0], [0.25, 0, 0], age=49), sp.Rng(0))
-    assert state.averages.counts.tolist() == [1, 0, 0]
-    assert state.averages.sums.tolist() == [0.25, 0, 0]
-
-
-@pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB(discount=0.9)])
-def test_what_has_not_arrived_changes_nothing(policy):
-    state = policy.init(sp.Problem(3, 2), sp.Rng(0))
-    state = policy.update(policy.played(state, np.ones(3, bool)), feedback([1, 1, 0], [1, 2, 3]), sp.Rng(0))
-    before = {name: leaf.copy() for name, leaf in leaves(state).items()}
-    after = policy.update(state, feedback([1, 1, 0], [np.nan] * 3, arrived=False), sp.Rng(0))
-    for name, leaf in leaves(after).items():
-        np.testing.assert_array_equal(leaf, before[name])
-
-
 # --- ties ------------------------------------------------------------------------------------------------------------
-
-
-def sets_of(x, budget):
-    """Which of the sets of `budget` arms each row is."""
-    n = x.shape[-1]
-    assert (x.sum(axis=-1) == budget).all()
-    place = {arms: k for k, arms in enumerate(combinations(range(n), budget))}
-    return np.array([place[tuple(np.flatnonzero(row))] for row in x])
-
-
-@pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB()])
-def test_ties_are_broken_uniformly_at_random(policy):
-    draws = 20_000
-    state = policy.init(sp.Problem(5, 2), sp.Rng(0), (draws,))
-    x = policy.select(state, sp.Rng(4, np.arange(draws))).x
-    assert stats.chisquare(np.bincount(sets_of(x, 2), minlength=10)).pvalue > 1e-3
 
 
 def test_ties_at_the_border_only():
@@ -174,7 +75,7 @@ def test_ties_at_the_border_only():
     everything = np.ones((draws, 5), bool)
     for _ in range(500):
         state = policy.played(state, everything)
-        state = policy.update(state, feedback(everything, np.tile([0.3, 0.5, 0.3, 0.1, 0.3], (draws, 1))), sp.Rng(0))
+        state = policy.update(state, feedback(everything, y=np.tile([0.3, 0.5, 0.3, 0.1, 0.3], (draws, 1))), sp.Rng(0))
     x = policy.select(state, sp.Rng(5, np.arange(draws))).x
     assert x[:, 1].all()
     assert not x[:, 3].any()
@@ -184,46 +85,28 @@ def test_ties_at_the_border_only():
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB(discount=0.95)])
-def test_contract(policy):
-    check_policy(policy)
-
-
-@pytest.mark.parametrize("knows_graph", [False, True])
-@pytest.mark.parametrize("kind", [CUCB, DiscountedCUCB])
-def test_live_equals_its_row_of_a_batch(kind, knows_graph):
-    policy, environment = kind(knows_graph=knows_graph), sp.SyntheticSEM(horizon=120, changes=(60,))
-    delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
-    many = sp.simulate(policy, environment, delay, replications=5, seed=2)
-    alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)
-    np.testing.assert_array_equal(many.regret[3:4], alone.regret)
-    np.testing.assert_array_equal(many.payoff[3:4], alone.payoff)
-
-
-def test_a_grid_of_discounts():
-    environment = sp.SyntheticSEM(horizon=100, changes=())
-    values = np.array([0.6, 0.9, 0.99])
-    grid = sp.simulate(DiscountedCUCB(discount=values), environment, 4, replications=3)
-    for k, value in enumerate(values):
-        alone = sp.simulate(DiscountedCUCB(discount=value), environment, 4, replications=3)
-        np.testing.assert_array_equal(grid.regret[k], alone.regret)
-
-
 # --- a plain stochastic problem --------------------------------------------------------------------------------------
 
 MEANS = np.array([0.9, 0.8, 0.75, 0.7, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
 
 
-def test_regret_of_a_plain_bandit_problem():
+@pytest.mark.parametrize(
+    ("policy", "scores", "runs", "precise", "share"),
+    [
+        (CUCB(), reference.cucb_scores, 40, 0.05, 0.3),
+        pytest.param(CTS(), reference.cts_scores, 100, 0.08, 0.05, marks=pytest.mark.long),
+    ],
+)
+def test_regret_of_a_plain_bandit_problem(policy, scores, runs, precise, share):
     """Bernoulli rewards, no delay, no graph, no drift: as much regret as an independent implementation."""
-    runs, horizon = 40, 3000
-    plain = reference.plain_regret(reference.cucb_scores, MEANS, 4, horizon, runs, seed=7)
+    horizon = 3000
+    plain = reference.plain_regret(scores, MEANS, 4, horizon, runs, seed=7)
     world = sp.FixedSEM(adjacency=np.zeros((10, 10)), means=MEANS, budget=4, horizon=horizon)
-    run = sp.simulate(CUCB(), world, replications=runs)
+    run = sp.simulate(policy, world, replications=runs)
     error = math.hypot(plain.std(ddof=1), run.final_regret.std(ddof=1)) / math.sqrt(runs)
     assert abs(run.final_regret.mean() - plain.mean()) <= 3.5 * error
-    assert error < 0.05 * plain.mean()
-    assert run.final_regret.mean() < 0.3 * horizon * (MEANS[:4].sum() - 0.4 * MEANS.sum())
+    assert error < precise * plain.mean()
+    assert run.final_regret.mean() < share * horizon * (MEANS[:4].sum() - 0.4 * MEANS.sum())
 
 
 def test_the_discount_pays_when_the_world_changes():
@@ -235,46 +118,3 @@ def test_the_discount_pays_when_the_world_changes():
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("discount", [0.0, 1.0, 1.5, -0.1, np.nan, "half", None, True])
-def test_discount_is_between_0_and_1(discount):
-    with pytest.raises(ValueError, match=r"discount = .*: must be a number strictly between 0 and 1"):
-        DiscountedCUCB(discount=discount)
-
-
-@pytest.mark.parametrize("policy", [CUCB(), DiscountedCUCB()])
-@pytest.mark.parametrize(
-    ("piece", "message"),
-    [
-        (feedback([1, 0], [np.nan, 0]), r"y = \[nan +0\.\], with x = \[1 0\]: must be finite"),
-        (feedback([1, 0], [-np.inf, 0]), r"y = \[-inf +0\.\], with x = \[1 0\]: must be finite"),
-        (
-            feedback([1, 0], [1, 1], z=[7, 0]),
-            r"z = \[7\. 0\.\], .*: must be inside the problem's reward_range \[0, 1\]",
-        ),
-        (feedback([1, 0], [1, 1], z=[0, 1]), r"z = \[0\. 1\.\], .*: must be 0 for every arm that was not played"),
-        (feedback([1, 0], [1, 1], age=1), r"age = 1: must be from 0 to 0, as 1 rounds were played"),
-        (feedback([1, 0], [1, 1], age=-1), r"age = -1: must be from 0 to 0, as 1 rounds were played"),
-        (feedback([1, 0], [1, 1, 1]), r"shape of y = \(3,\): must be \(2,\), as x has"),
-    ],
-)
-def test_errors_name_what_is_wrong_with_feedback(policy, piece, message):
-    state = policy.init(sp.Problem(2, 1), sp.Rng(0))
-    with pytest.raises(ValueError, match=message):
-        policy.update(policy.played(state, piece.x), piece, sp.Rng(0))
-
-
-@pytest.mark.parametrize("kind", [CUCB, DiscountedCUCB])
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        (sp.Problem(2, 3), "budget = 3: must be at most n_arms = 2"),
-        (sp.Problem(0, 1), "n_arms = 0: must be a whole number from 1 on"),
-        (sp.Problem(2, 1, overall_range=(1.0, 1.0)), r"overall_range = \(1.0, 1.0\): must be a pair"),
-        (sp.Problem(2, 1, reward_range=(0.0, np.inf)), r"reward_range = \(0.0, inf\): must be a pair"),
-    ],
-)
-def test_errors_name_what_is_wrong_with_the_problem(kind, problem, message):
-    with pytest.raises(ValueError, match=message):
-        kind().init(problem, sp.Rng(0))

@@ -8,25 +8,12 @@ from scipy import stats
 
 import spillover as sp
 from spillover.policies.discounted_ts import DISCOUNTS, EVIDENCE_DISCOUNT
-from spillover.testing import check_policy
+from tests.policies.delays import DELAYS
 from tests.reference.discounted_ts_reference import SlowDiscounts
-from tests.support import explained
+from tests.support import explained, feedback
 
 N, BUDGET = 4, 2
 LOW, HIGH = -1.0, 3.0
-DELAYS: dict[str, Any] = {
-    "none": sp.ConstantDelay(0),
-    "constant": sp.ConstantDelay(9),
-    "geometric": sp.GeometricDelay(5.0),
-    "lossy": sp.LossyDelay(sp.UniformDelay(0, 6), 0.4),
-    "all lost": sp.LossyDelay(sp.ConstantDelay(0), 1.0),
-}
-
-
-def feedback(x, z, age):
-    x, z = np.asarray(x, bool), np.asarray(z, float)
-    batch = x.shape[:-1]
-    return sp.Feedback(x, z, z, np.broadcast_to(age, batch), np.ones(batch, bool))
 
 
 class Drawn(NamedTuple):
@@ -79,7 +66,7 @@ def test_rewards_on_another_range_teach_the_same():
         x, share = draws.permutation(N) < BUDGET, draws.uniform(size=N)
         rewards = [np.where(x, share, 0.0), np.where(x, LOW + (HIGH - LOW) * share, 0.0)]
         for k, z in enumerate(rewards):
-            states[k] = policy.update(policy.played(states[k], x), feedback(x, z, 0), rng)
+            states[k] = policy.update(policy.played(states[k], x), feedback(x, z, age=0), rng)
     one, two = (explained(policy, state, rng) for state in states)
     np.testing.assert_allclose(two.index, LOW + (HIGH - LOW) * one.index, rtol=1e-9)
     np.testing.assert_allclose(two.mean, LOW + (HIGH - LOW) * one.mean, rtol=1e-9)
@@ -92,7 +79,7 @@ def many_of_one(rounds, flying, learners=4000):
     x = np.broadcast_to([True, False], (learners, 2))
     for t in range(rounds):
         z = np.where(x, float(t % 4 == 0), 0.0)
-        state = policy.update(policy.played(state, x), feedback(x, z, 0), rng)
+        state = policy.update(policy.played(state, x), feedback(x, z, age=0), rng)
     for _ in range(flying):
         state = policy.played(state, x)
     return policy, state, drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, rounds + flying + 1))
@@ -125,7 +112,7 @@ def expected_memory(rewards):
     policy, rng = sp.policies.DiscountedTS(), sp.Rng(0)
     state = policy.init(sp.Problem(1, 1), rng)
     for z in rewards:
-        state = policy.update(policy.played(state, np.array([True])), feedback([True], [z], 0), rng)
+        state = policy.update(policy.played(state, np.array([True])), feedback([True], [z], age=0), rng)
     odds = np.exp(state.candidates.evidence - state.candidates.evidence.max())
     return float((odds / odds.sum() / (1 - DISCOUNTS)).sum())
 
@@ -155,20 +142,3 @@ def test_lost_feedback_holds_no_arm_back_for_good():
     wide = drawn_means(policy, state, rng.at(sp.rng.Purpose.CHOICE, 40_061)).draw[:, 0].std()
     assert narrow < 0.3 * np.sqrt(1 / 12)
     assert wide == pytest.approx(np.sqrt(1 / 12), rel=0.1)
-
-
-@pytest.mark.parametrize("graph", ["sparse", "adaptive", "none"])
-def test_it_keeps_the_rules_of_a_policy(graph):
-    check_policy(sp.policies.DiscountedTS(graph=graph))
-
-
-@pytest.mark.parametrize("name", ["constant", "geometric", "lossy"])
-def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
-    environment = sp.SyntheticSEM(n_arms=N, budget=BUDGET, edge_density=0.2, horizon=60, changes=(20,), law="beta")
-    rng = sp.Rng(9, np.arange(4))
-    world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (4,))
-    played = [x[2].copy() for _, x, _, _ in sp.rounds(sp.policies.DiscountedTS(), world, DELAYS[name], rng, (4,))]
-    alone = sp.Rng(9, 2)
-    own = environment.draw(alone.at(sp.rng.Purpose.WORLD))
-    for t, x, _, _ in sp.rounds(sp.policies.DiscountedTS(), own, DELAYS[name], alone, ()):
-        np.testing.assert_array_equal(x, played[t - 1])

@@ -13,12 +13,12 @@ import spillover as sp
 from spillover.kernels import ftrl
 from spillover.kernels.decorators import EIGHT
 from spillover.kernels.drawing import take_sample
-from spillover.policies.ftrl import FTRL, FTRLState, entropy_weight
-from spillover.rng import Purpose, Rng
+from spillover.policies.ftrl import FTRL, entropy_weight
+from spillover.rng import Rng
 from spillover.state import leaves
-from spillover.testing import check_policy
-from spillover.types import Feedback, Problem
+from spillover.types import Problem
 from tests.reference import ftrl_reference as reference
+from tests.support import feedback as feedback_of
 
 SATURATED = 36.0  # logits above this are those of an x that rounds to 1
 
@@ -184,12 +184,6 @@ def test_sampler_in_random_order_plays_all_pairs():
     assert (together > 0).all()  # in a fixed order some pairs would never be drawn
 
 
-def test_sampler_draws_anew_each_round():
-    p, start = np.full(10, 0.4), Rng(1)
-    sets = {tuple(systematic_sample(p, 4, *start.at(Purpose.CHOICE, t).address())) for t in range(100)}
-    assert len(sets) > 60
-
-
 @given(problems(), st.integers(0, 2**32))
 def test_always_exactly_the_budget(problem, seed):
     losses, rate, budget = problem
@@ -208,11 +202,8 @@ def test_sum_that_falls_short_still_fills_the_set():
 # --- the policy ------------------------------------------------------------------------------------------------------
 
 
-def feedback(x, y, p, z=None, arrived=True):
-    x = np.asarray(x, bool)
-    rewards = np.zeros(x.shape) if z is None else np.asarray(z, float)
-    batch = x.shape[:-1]
-    return Feedback(x, rewards, np.asarray(y, float), np.zeros(batch, int), np.full(batch, arrived), p)
+def feedback(x, y, p, z=None):
+    return feedback_of(x, z=np.zeros(np.shape(x)) if z is None else z, y=y, probability=p)
 
 
 def state_after(policy, problem, *pieces):
@@ -222,22 +213,20 @@ def state_after(policy, problem, *pieces):
     return state
 
 
-def test_contract():
-    check_policy(FTRL())
-
-
 def test_losses_grow_by_importance_weighted_losses():
     problem = Problem(3, 2, overall_range=(-1.0, 3.0))
     p = np.array([0.5, 0.8, 0.7])
-    state = state_after(FTRL(), problem, feedback([1, 0, 1], [0.0, 2.0, 3.5], p))
+    state = state_after(FTRL(), problem, feedback([1, 0, 1], y=[0.0, 2.0, 3.5], p=p))
     np.testing.assert_allclose(state.losses, [2 * 0.75 / 0.5, 0, 0])  # r = 1/4, unplayed, clipped to 1
-    later = FTRL().update(state, feedback([0, 1, 1], [0.0, 1.0, -7.0], p), Rng(0))
+    later = FTRL().update(state, feedback([0, 1, 1], y=[0.0, 1.0, -7.0], p=p), Rng(0))
     np.testing.assert_allclose(later.losses, [3.0, 2 * 0.5 / 0.8, 2 / 0.7])
 
 
 def test_time_is_the_round_being_decided():
     policy = FTRL()
-    state = state_after(policy, Problem(3, 1, overall_range=(0, 1)), feedback([1, 0, 0], [0, 0, 0], np.full(3, 1 / 3)))
+    state = state_after(
+        policy, Problem(3, 1, overall_range=(0, 1)), feedback([1, 0, 0], y=[0, 0, 0], p=np.full(3, 1 / 3))
+    )
     expected = reference.marginals(state.losses, 1 / math.sqrt(2), 1, 1.0)
     np.testing.assert_allclose(policy.indices(state, Rng(0)), expected, rtol=1e-10)
 
@@ -247,7 +236,7 @@ def test_undeclared_range_rescales_the_past():
     x = rng.random((40, 4)) < 0.5
     y = rng.exponential(3.0, (40, 4)) * rng.choice([1, -1], (40, 4), p=[0.8, 0.2])
     p = rng.uniform(0.1, 1, (40, 4))
-    state = state_after(FTRL(), Problem(4, 2), *(feedback(*piece) for piece in zip(x, y, p, strict=True)))
+    state = state_after(FTRL(), Problem(4, 2), *(feedback(a, y=b, p=c) for a, b, c in zip(x, y, p, strict=True)))
     largest = y[x].max()
     expected = (x * 2 * (1 - np.maximum(y, 0) / largest) / p).sum(axis=0)
     np.testing.assert_allclose(state.losses, expected, rtol=1e-12)
@@ -255,33 +244,15 @@ def test_undeclared_range_rescales_the_past():
 
 
 def test_no_reward_yet_leaves_no_scale():
-    state = state_after(FTRL(), Problem(2, 1), feedback([1, 0], [0, 5.0], np.array([0.5, 0.5])))
+    state = state_after(FTRL(), Problem(2, 1), feedback([1, 0], y=[0, 5.0], p=np.array([0.5, 0.5])))
     assert state.losses.tolist() == [4.0, 0.0]  # 5.0 is not of a played arm
 
 
 def test_knows_graph_learns_from_weighted_instantaneous_rewards():
     problem = Problem(3, 2, reward_range=(0, 2), weights=np.array([1.0, 4.0, 2.0]))
     p = np.array([0.5, 0.5, 1.0])
-    state = state_after(FTRL(knows_graph=True), problem, feedback([1, 1, 0], [9, 9, 9], p, z=[2.0, 1.0, 0.0]))
+    state = state_after(FTRL(knows_graph=True), problem, feedback([1, 1, 0], y=[9, 9, 9], p=p, z=[2.0, 1.0, 0.0]))
     np.testing.assert_allclose(state.losses, [4 * (1 - 0.25), 4 * (1 - 0.5), 0])
-
-
-def test_order_of_arrival_does_not_matter():
-    rng = np.random.default_rng(1)
-    x, y, p = rng.random((30, 5)) < 0.4, rng.normal(2, 2, (30, 5)), rng.uniform(0.01, 1, (30, 5))
-    pieces = [feedback(*piece) for piece in zip(x, y, p, strict=True)]
-    for problem in (Problem(5, 2), Problem(5, 2, overall_range=(0, 4))):
-        one, other = state_after(FTRL(), problem, *pieces), state_after(FTRL(), problem, *pieces[::-1])
-        np.testing.assert_allclose(one.losses, other.losses, rtol=1e-12)
-
-
-def test_what_has_not_arrived_changes_nothing():
-    policy, p = FTRL(), np.full(3, 2 / 3)
-    state = state_after(policy, Problem(3, 2), feedback([1, 1, 0], [1, 2, 3], p))
-    for piece in (feedback([1, 1, 0], [np.nan] * 3, p, arrived=False), feedback([0] * 3, [0] * 3, None, arrived=False)):
-        after = policy.update(state, piece, Rng(0))
-        for name, leaf in leaves(after).items():
-            np.testing.assert_array_equal(leaf, leaves(state)[name])
 
 
 extremes = st.one_of(st.floats(-1e40, 1e40), st.sampled_from([0.0, 1e-320, 1.0, 1e40]))
@@ -301,33 +272,8 @@ def test_no_feedback_makes_it_fall_over(data, declared, budget):
         x = data.draw(st.lists(st.booleans(), min_size=4, max_size=4))
         y = data.draw(st.lists(extremes, min_size=4, max_size=4))
         memo = np.array(data.draw(st.lists(chances, min_size=4, max_size=4)))
-        state = policy.update(policy.played(state, np.array(x)), feedback(x, y, memo), Rng(t))
+        state = policy.update(policy.played(state, np.array(x)), feedback(x, y=y, p=memo), Rng(t))
         assert all(np.isfinite(leaf).all() for leaf in leaves(state).values())
-
-
-@pytest.mark.parametrize("policy", [FTRL(), FTRL(knows_graph=True)])
-def test_live_equals_its_row_of_a_batch(policy):
-    environment = sp.SyntheticSEM(horizon=150, changes=())
-    many = sp.simulate(policy, environment, sp.UniformDelay(0, 6), replications=5, seed=2)
-    alone = sp.simulate(policy, environment, sp.UniformDelay(0, 6), replications=1, seed=2, first=3)
-    np.testing.assert_array_equal(many.regret[3:4], alone.regret)
-
-
-def test_live_state_equals_its_row_bit_for_bit():
-    policy, rows = FTRL(), 6
-    problem = Problem(7, 3)
-    batch, live = policy.init(problem, Rng(0), (rows,)), policy.init(problem, Rng(0))
-    generator = np.random.default_rng(4)
-    for t in range(1, 60):
-        choice = policy.select(batch, Rng(5, np.arange(rows)).at(Purpose.CHOICE, t))
-        own = policy.select(live, Rng(5, 2).at(Purpose.CHOICE, t))
-        np.testing.assert_array_equal(choice.x[2], own.x)
-        np.testing.assert_array_equal(choice.probability[2], own.probability)
-        y = generator.exponential(1.0, (rows, 7))
-        batch = policy.update(policy.played(batch, choice.x), feedback(choice.x, y, choice.probability), Rng(0))
-        live = policy.update(policy.played(live, own.x), feedback(own.x, y[2], own.probability), Rng(0))
-    for name, leaf in leaves(live).items():
-        np.testing.assert_array_equal(leaf, leaves(batch)[name][2])
 
 
 MEANS = np.array([0.9, 0.8, 0.75, 0.7, 0.5, 0.45, 0.4, 0.3, 0.2, 0.1])
@@ -344,7 +290,7 @@ def test_same_history_same_probabilities():
         np.testing.assert_allclose(policy.indices(state, Rng(0)), plain.x, rtol=1e-7, atol=1e-9)
         y = (rewards.random((3, 10)) < MEANS).astype(float)
         plain.learn(x, 1 - 2 * y)
-        state = policy.update(policy.played(state, x), feedback(x, y, plain.x), Rng(0))
+        state = policy.update(policy.played(state, x), feedback(x, y=y, p=plain.x), Rng(0))
 
 
 @pytest.mark.long
@@ -368,37 +314,34 @@ def test_regret_of_a_plain_bandit_problem():
     assert (run.regret[:, -1] - run.regret[:, 499]).mean() < 0.6 * run.regret[:, 499].mean()
 
 
-def test_state_has_plain_arrays_with_the_batch_in_front():
-    state = FTRL().init(Problem(4, 2, overall_range=np.ones((3, 2)) * [0, 2]), Rng(0), (2, 3))
-    assert isinstance(state, FTRLState)
-    for leaf in leaves(state).values():
-        assert leaf.shape[:2] == (2, 3)
-        assert leaf.dtype in (np.float64, np.int64, np.bool_)
-
-
 @pytest.mark.parametrize(
     ("policy", "problem", "piece", "message"),
     [
         (FTRL(knows_graph=True), Problem(2, 1), None, "weights = None"),
         (FTRL(knows_graph=True), Problem(2, 1, weights=np.array([-1.0, 0.0])), None, "above 0 for at least one arm"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], None), "probability = None: must be the probabilities"),
         (
             FTRL(),
             Problem(2, 1),
-            feedback([1, 0], [1, 1], np.array([0.0, 1.0])),
+            feedback([1, 0], y=[1, 1], p=None),
+            "probability = None: must be the probabilities",
+        ),
+        (
+            FTRL(),
+            Problem(2, 1),
+            feedback([1, 0], y=[1, 1], p=np.array([0.0, 1.0])),
             "probability = .*: must be the probabilities",
         ),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.array([np.nan, 1.0])), "probability = .*: must be"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.full(3, 0.5)), r"of shape \(2,\)"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [np.nan, 1], np.full(2, 0.5)), "must be finite"),
-        (FTRL(), Problem(2, 1), feedback([1, 0], [1, 1], np.full(2, 0.5), z=[7, 0]), "reward_range"),
+        (
+            FTRL(),
+            Problem(2, 1),
+            feedback([1, 0], y=[1, 1], p=np.array([np.nan, 1.0])),
+            "probability = .*: must be",
+        ),
+        (FTRL(), Problem(2, 1), feedback([1, 0], y=[1, 1], p=np.full(3, 0.5)), r"of shape \(2,\)"),
+        (FTRL(), Problem(2, 1), feedback([1, 0], y=[np.nan, 1], p=np.full(2, 0.5)), "must be finite"),
+        (FTRL(), Problem(2, 1), feedback([1, 0], y=[1, 1], p=np.full(2, 0.5), z=[7, 0]), "reward_range"),
     ],
 )
 def test_errors_name_the_argument(policy, problem, piece, message):
     with pytest.raises(ValueError, match=message):
         state_after(policy, problem, *([] if piece is None else [piece]))
-
-
-def test_knows_graph_is_a_flag():
-    with pytest.raises(ValueError, match="knows_graph = 'yes'"):
-        FTRL(knows_graph="yes")  # type: ignore[arg-type]

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import spillover as sp
-from spillover.policies import AblatedNDCSEM
 from spillover.state import leaves
-from spillover.testing import check_policy
 from tests.policies.delays import DELAYS
 from tests.properties import examples
 from tests.reference.pending_reference import SlowPending
@@ -83,21 +81,6 @@ def test_any_order_of_arrival_is_the_same(seed, discount, data):
     assert (one.pending >= 0).all()
 
 
-def test_an_arm_in_flight_that_was_never_heard_of_stands_at_the_top():
-    policy, problem = (
-        sp.NDCSEM(discount=0.9, exploration=0.02, pending=True),
-        sp.Problem(4, 1, reward_range=(-1.0, 3.0)),
-    )
-    played = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0]], bool)
-    outcomes = np.array([[3.0, 0, 0, 0]] * 3)
-    shown = explained(policy, state_after(policy, problem, played, outcomes, [0]))
-    bonus = 4 * 2 * np.sqrt(0.02 * 2 * np.log(1 + 0.9 + 0.81) / np.array([0.81, 1.9, 1.0]))
-    np.testing.assert_allclose(shown.index[:3], 3.0 + bonus, rtol=1e-12)
-    assert shown.index[3] == np.inf  # never played at all
-    np.testing.assert_allclose(shown.pending, [0, 1.9, 1.0, 0], atol=1e-12)
-    np.testing.assert_array_equal(np.isnan(shown.mean), [False, True, True, True])
-
-
 def test_while_blind_the_arms_take_turns():
     policy, rng = sp.NDCSEM(discount=0.999, exploration=0.01, pending=True), sp.Rng(2, np.arange(20))
     state = policy.init(sp.Problem(6, 2), rng.at(sp.rng.Purpose.START), (20,))
@@ -150,15 +133,3 @@ def test_an_arm_tried_again_is_not_repeated_blindly():
         worse[pending] = np.mean(chosen)
     assert worse[True] < 0.3 * worse[False]
     assert worse[True] > 0  # it is still tried
-
-
-@pytest.mark.parametrize("arguments", [{}, {"discount": 0.5, "exploration": 1.0}])
-def test_it_keeps_the_rules_of_a_policy(arguments):
-    check_policy(sp.NDCSEM(pending=True, **arguments))
-
-
-def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match=r"pending = 1: must be True or False"):
-        sp.NDCSEM(pending=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"pending = True: must be False if delay_aware=False"):
-        AblatedNDCSEM(pending=True, delay_aware=False)

@@ -1,6 +1,5 @@
 """Restarts: the likelihood-ratio test, what an alarm forgets, forced exploration, and twins with the whole history."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ from spillover.kernels.averages import likelihood_ratio, note_and_test
 from spillover.policies import CUCB, GLRCUCB, GLRSEMUCB, SEMUCB
 from spillover.policies.restarts import BUCKETS, empty_history
 from spillover.state import leaves
-from spillover.testing import check_policy
 from tests.reference import rivals_reference as reference
 from tests.reference.ndcsem_reference import initialisation_faults
-from tests.support import explained, sparse
+from tests.support import explained, feedback, sparse
 
 N, BUDGET = 4, 2
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
@@ -32,14 +30,6 @@ SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
         {"weights": WEIGHTS, "reward_range": (0.0, 1.5)},
     ),
 }
-
-
-def feedback(x, z, y, age=0, arrived=True):
-    x = np.asarray(x, bool)
-    batch = x.shape[:-1]
-    return sp.Feedback(
-        x, np.asarray(z, float), np.asarray(y, float), np.full(batch, age), np.broadcast_to(arrived, batch)
-    )
 
 
 # --- the test for a change -------------------------------------------------------------------------------------------
@@ -223,60 +213,6 @@ def test_slow_twin_agrees_at_every_round(way, scale):
     assert clear >= 20
 
 
-def test_an_alarm_forgets_all_arms_of_that_learner_only():
-    policy, learners = GLRCUCB(false_alarms=0.01, forced=0.0), 3
-    state = policy.init(sp.Problem(3, 2, overall_range=(0.0, 1.0)), sp.Rng(0), (learners,))
-    x = np.tile([True, True, False], (learners, 1))
-    alarmed = None
-    for t in range(1, 61):
-        y = np.full((learners, 3), 0.1)
-        y[1, 0] = 0.9 if t > 30 else 0.1  # one arm of one learner changes
-        state = policy.update(policy.played(state, x), feedback(x, np.zeros_like(y), y), sp.Rng(0))
-        if alarmed is None and state.detector.restart[1]:
-            alarmed = t
-            assert state.averages.counts.tolist() == [[t, t, 0], [0, 0, 0], [t, t, 0]]
-            assert not state.averages.sums[1].any()
-            assert state.detector.used[1].tolist() == [0, 0, 0]
-            assert not state.detector.counts[1].any()
-            assert not state.detector.totals[1].any()
-            assert state.detector.used[0].tolist() == [t, t, 0]
-            assert policy.indices(state, sp.Rng(0))[1].tolist() == [1, 1, 1]
-            assert (policy.indices(state, sp.Rng(0))[0, :2] < 1).all()
-    assert alarmed is not None
-    assert 32 <= alarmed <= 40
-    assert state.detector.restart.tolist() == [0, alarmed, 0]
-
-
-def test_time_starts_anew_after_an_alarm():
-    policy = GLRCUCB(false_alarms=0.01, forced=0.0)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    x = np.array([True, False])
-    for t in range(1, 51):
-        y = [0.9 if t > 30 else 0.1, 0]
-        state = policy.update(policy.played(state, x), feedback(x, [0, 0], y), sp.Rng(0))
-    since = 50 - int(state.detector.restart)
-    assert 5 < since < 20
-    uncapped = 0.9 + math.sqrt(3 * math.log(since + 1) / (2 * since))
-    assert state.averages.counts[0] == since
-    assert policy.indices(state, sp.Rng(0))[0] == min(uncapped, 1.0)
-    for _ in range(400):
-        state = policy.played(state, np.array([False, True]))
-    for _ in range(400):
-        state = policy.update(state, feedback(x, [0, 0], [0.9, 0]), sp.Rng(0))
-    expected = 0.9 + math.sqrt(3 * math.log(since + 401) / (2 * (since + 400)))
-    assert policy.indices(state, sp.Rng(0))[0] == pytest.approx(min(expected, 1.0), rel=1e-12)
-
-
-@pytest.mark.parametrize("policy", [GLRCUCB(), GLRSEMUCB()])
-def test_what_has_not_arrived_changes_nothing(policy):
-    state = policy.init(sp.Problem(2, 1), sp.Rng(0))
-    state = policy.update(policy.played(state, np.ones(2, bool)), feedback([1, 0], [1, 0], [1, 0]), sp.Rng(0))
-    before = {name: leaf.copy() for name, leaf in leaves(state).items()}
-    after = policy.update(state, feedback([1, 0], [1, 0], [np.nan, 0], arrived=False), sp.Rng(0))
-    for name, leaf in leaves(after).items():
-        np.testing.assert_array_equal(leaf, before[name])
-
-
 def test_without_alarms_and_forcing_it_is_cucb():
     environment = sp.SyntheticSEM(n_arms=6, budget=2, horizon=200, changes=())
     quiet = GLRCUCB(false_alarms=1e-300, forced=0.0)
@@ -345,12 +281,6 @@ def test_forcing_finds_a_change_of_an_idle_arm():
     assert late[0] < 0.6 * late[1]
 
 
-def test_ties_are_broken_uniformly_at_random():
-    policy, draws = GLRCUCB(forced=0.0), 10_000
-    state = policy.init(sp.Problem(4, 1), sp.Rng(0), (draws,))
-    assert stats.chisquare(policy.select(state, sp.Rng(1, np.arange(draws))).x.sum(axis=0)).pvalue > 1e-3
-
-
 # --- GLR-SEM-UCB -----------------------------------------------------------------------------------------------------
 
 
@@ -414,76 +344,3 @@ def test_the_initialisation_comes_before_forcing():
     for k in range(n, 3 * n):
         assert played[k, k % n]  # with a rate of 1 every round is some arm's turn
         assert played[k].sum() == budget
-
-
-def test_the_initialisation_is_not_played_again_after_an_alarm():
-    policy = GLRSEMUCB(forced=0.0)
-    state = policy.init(sp.Problem(3, 1), sp.Rng(0), (3000,))
-    state = state._replace(
-        rounds=np.full(3000, 50),
-        clock=np.full(3000, 50.0),
-        detector=state.detector._replace(restart=np.full(3000, 50)),
-    )
-    assert stats.chisquare(policy.select(state, sp.Rng(0, np.arange(3000))).x.sum(axis=0)).pvalue > 1e-3
-
-
-# --- both ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", [GLRCUCB(forced=0.2, false_alarms=0.3), GLRSEMUCB(forced=0.2, false_alarms=0.3)])
-def test_contract(policy):
-    check_policy(policy)
-
-
-@pytest.mark.parametrize("kind", [GLRCUCB, GLRSEMUCB])
-def test_live_equals_its_row_of_a_batch(kind):
-    means = np.array([[0.9, 0.1, 0.1, 0.1, 0.8], [0.1, 0.9, 0.9, 0.9, 0.1]])
-    environment = sp.FixedSEM(adjacency=np.zeros((5, 5)), means=means, budget=2, horizon=200, changes=(80,))
-    policy, delay = kind(forced=0.1, false_alarms=0.1), sp.LossyDelay(sp.GeometricDelay(5), 0.2)
-    restarts = []
-    for first, count in ((0, 5), (3, 1)):
-        rng = sp.Rng(2, np.arange(first, first + count))
-        world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (count,))
-        restarts.append(np.array([r.state.detector.restart for r in sp.rounds(policy, world, delay, rng, (count,))]))
-    np.testing.assert_array_equal(restarts[0][:, 3:4], restarts[1])
-    assert len(np.unique(restarts[0][-1])) > 2  # learners restart each in a round of its own
-    many, alone = (sp.simulate(policy, environment, delay, replications=k, first=3, seed=2) for k in (2, 1))
-    np.testing.assert_array_equal(many.regret[:1], alone.regret)
-
-
-@pytest.mark.parametrize("kind", [GLRCUCB, GLRSEMUCB])
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"false_alarms": 0.0}, "false_alarms = 0.0: must be a probability strictly between 0 and 1"),
-        ({"false_alarms": 1e-320}, "false_alarms = 1e-320: must be a probability .*, at least 1e-300"),
-        ({"false_alarms": 1.0}, "false_alarms = 1.0: must be a probability strictly between 0 and 1"),
-        ({"false_alarms": "few"}, "false_alarms = 'few': must be a probability strictly between 0 and 1"),
-        ({"forced": -0.1}, "forced = -0.1: must be a rate from 0 to 1"),
-        ({"forced": 1.1}, "forced = 1.1: must be a rate from 0 to 1"),
-        ({"forced": np.nan}, "forced = nan: must be a rate from 0 to 1"),
-        ({"forced": None}, "forced = None: must be a rate from 0 to 1"),
-    ],
-)
-def test_errors_name_the_argument(kind, settings, message):
-    with pytest.raises(ValueError, match=message):
-        kind(**settings)
-
-
-@pytest.mark.parametrize("policy", [GLRCUCB(), GLRSEMUCB()])
-@pytest.mark.parametrize(
-    ("piece", "message"),
-    [
-        (feedback([1, 0], [0.5, 0], [np.nan, 0]), r"y = \[nan  ?0\.\], with x = \[1 0\]: must be finite"),
-        (
-            feedback([1, 0], [1.5, 0], [1, 1]),
-            r"z = \[1\.5 0\. \], .*: must be inside the problem's reward_range \[0, 1\]",
-        ),
-        (feedback([1, 0], [0, 0.5], [1, 1]), r"z = \[0\. +0\.5\], .*: must be 0 for every arm that was not played"),
-        (feedback([1, 0], [0.5, 0], [1, 1], age=3), "age = 3: must be from 0 to 0, as 1 rounds were played"),
-    ],
-)
-def test_errors_name_what_is_wrong_with_feedback(policy, piece, message):
-    state = policy.init(sp.Problem(2, 1), sp.Rng(0))
-    with pytest.raises(ValueError, match=message):
-        policy.update(policy.played(state, piece.x), piece, sp.Rng(0))

@@ -10,21 +10,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
-from spillover.graph import GRAPHS, AdaptiveGraph
+from spillover.graph import GRAPHS
 from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, PATIENCE, fading
-from spillover.state import leaves, take_replication
-from spillover.testing import check_policy
+from spillover.state import take_replication
 from tests.policies.delays import DELAYS
-from tests.sampling import every
-from tests.support import explained, sparse
+from tests.sampling import often
+from tests.support import explained, feedback
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=60, changes=(25,), law="beta")
-
-
-def feedback(x, z, age=0):
-    x, z = np.asarray(x, bool), np.asarray(z, float)
-    batch = x.shape[:-1]
-    return sp.Feedback(x, z, z, np.full(batch, age, np.int64), np.ones(batch, bool))
 
 
 def state_after(policy, problem, x, z):
@@ -33,27 +26,6 @@ def state_after(policy, problem, x, z):
     for decision, rewards in zip(np.asarray(x, bool), np.asarray(z, float), strict=True):
         state = policy.update(policy.played(state, decision), feedback(decision, rewards), sp.Rng(0))
     return state
-
-
-@pytest.mark.parametrize("graph", every(10, GRAPHS))
-def test_it_keeps_the_rules_of_a_policy(graph):
-    check_policy(sp.SwitchingSEM(graph=graph))
-
-
-@pytest.mark.parametrize("name", DELAYS)
-def test_a_row_of_a_batch_is_a_live_learner_bit_for_bit(name):
-    rng, alone = sp.Rng(9, np.arange(3)), sp.Rng(9, 2)
-    policy = sp.SwitchingSEM()
-    world, own = WORLD.draw(rng.at(sp.rng.Purpose.WORLD), (3,)), WORLD.draw(alone.at(sp.rng.Purpose.WORLD))
-    together, single = (
-        sp.rounds(policy, world, DELAYS[name], rng, (3,)),
-        sp.rounds(policy, own, DELAYS[name], alone, ()),
-    )
-    for many, one in zip(together, single, strict=True):
-        assert_array_equal(many.x[2], one.x)
-        if one.t % 20 == 0:
-            row, live = leaves(take_replication(many.state, 2)), leaves(one.state)
-            assert all(np.array_equal(row[key], live[key], equal_nan=True) for key in live)
 
 
 @pytest.mark.parametrize("name", DELAYS)
@@ -157,7 +129,7 @@ def test_rewards_that_are_all_losses_leave_every_arm_alone():
     assert_array_equal(shown.index, [-2.0, -2.0, -2.0])
 
 
-@pytest.mark.parametrize("graph", ["adaptive", "sparse", "payoff", "instrument"])
+@pytest.mark.parametrize("graph", often(["adaptive"], ["adaptive", "sparse", "payoff", "instrument"]))
 def test_an_arm_whose_effect_hurts_is_not_chosen(graph):
     policy, rng = sp.SwitchingSEM(graph=GRAPHS[graph](signed=True)), sp.Rng(3, np.arange(12))
     world = sp.SyntheticSEM(
@@ -173,16 +145,6 @@ def test_an_arm_whose_effect_hurts_is_not_chosen(graph):
         weights = explained(policy, state, rng).weights
         late += x if t > 100 else 0
     assert late[hurts].mean() < 0.05 * 50
-
-
-def test_memory_does_not_grow():
-    policy, rng = sp.SwitchingSEM(), sp.Rng(0)
-    world = sp.SyntheticSEM(n_arms=4, budget=2, edge_density=0.2, horizon=2000, changes=(900,))
-    shapes = {}
-    for t, _, _, state in sp.rounds(policy, world.draw(rng.at(sp.rng.Purpose.WORLD)), 3, rng, ()):
-        if t in (10, 2000):
-            shapes[t] = {name: (leaf.shape, leaf.dtype) for name, leaf in leaves(state).items()}
-    assert shapes[10] == shapes[2000]
 
 
 def test_explanations_and_signals_add_up():
@@ -252,27 +214,6 @@ def test_a_row_without_feedback_may_have_any_age():
     state = policy.update(state, piece, sp.Rng(0))
     assert_array_equal(state.in_flight, [[0, 0], [1, 1]])
     assert_array_equal(state.belief.seen, [[1, 1], [0, 0]])
-
-
-def test_errors_name_what_is_wrong():
-    with pytest.raises(ValueError, match="graph = 'deep': must be one of sparse, self-tuned"):
-        sp.SwitchingSEM(graph="deep")
-    with pytest.raises(ValueError, match="sparsity = -1"):
-        sp.SwitchingSEM(graph=sparse(-1))
-    with pytest.raises(ValueError, match="signed = 2: must be True or False"):
-        sp.SwitchingSEM(graph=AdaptiveGraph(signed=2))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="budget = 0"):
-        sp.SwitchingSEM().init(sp.Problem(3, 0), sp.Rng(0))
-    with pytest.raises(ValueError, match="budget = 4: must be at most n_arms = 3"):
-        sp.SwitchingSEM().init(sp.Problem(3, 4), sp.Rng(0))
-    with pytest.raises(ValueError, match="reward_range"):
-        sp.SwitchingSEM().init(sp.Problem(3, 1, reward_range=(1, 0)), sp.Rng(0))
-    state = sp.SwitchingSEM().init(sp.Problem(3, 1), sp.Rng(0))
-    with pytest.raises(ValueError, match="x"):
-        sp.SwitchingSEM().played(state, np.array([0, 2, 0]))
-    played = sp.SwitchingSEM().played(state, np.array([True, False, False]))
-    with pytest.raises(ValueError, match=r"z = .*: must be inside"):
-        sp.SwitchingSEM().update(played, feedback([1, 0, 0], [2.0, 0, 0]), sp.Rng(0))
 
 
 def detected_changes(world, delay, replications):

@@ -7,6 +7,7 @@ import spillover as sp
 from spillover.graph import GRAPHS
 from spillover.testing.invariance import check_units
 from spillover.testing.trial import Trial
+from tests.sampling import often
 from tests.support import sparse
 from tests.testing.sound import SMALL
 
@@ -18,7 +19,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", often(["graph=sparse", "graph=adaptive", "explorer", "pending", "signed"], POLICIES))
 def test_every_graph_and_option_decides_alike_in_all_units(name):
     check_units(POLICIES[name], Trial(SMALL, 1))
 
@@ -40,14 +41,6 @@ def learned(policy, unit):
     return state
 
 
-def test_bonus_and_sparsity_grow_with_the_range():
-    policy = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
-    small, large = learned(policy, 1.0), learned(policy, 100.0)
-    np.testing.assert_allclose(policy.indices(large, sp.Rng(0)), 100.0 * policy.indices(small, sp.Rng(0)), rtol=1e-12)
-    np.testing.assert_allclose(large.graph.adjacency, small.graph.adjacency, rtol=1e-9)
-    assert 0.0 < small.graph.adjacency[1, 0] < 0.5
-
-
 def test_an_absolute_unit_is_the_paper_in_any_range():
     policy = sp.NDCSEM(exploration=0.1, graph=sparse(0.05), unit=1.0)
     usual = sp.NDCSEM(exploration=0.1, graph=sparse(0.05))
@@ -58,16 +51,10 @@ def test_an_absolute_unit_is_the_paper_in_any_range():
     assert large.graph.adjacency[1, 0] == pytest.approx(0.5, abs=1e-4)  # and the penalty hardly counts
 
 
-@pytest.mark.parametrize("unit", [0.0, -1.0, 1e-320, 1e101, np.inf, np.nan, [1.0, 2.0]])
-def test_a_unit_is_one_positive_number(unit):
-    with pytest.raises(ValueError, match=r"unit = .*: must be a"):
-        sp.NDCSEM(unit=unit)
-
-
 def test_a_range_for_each_row_of_a_batch():
     """Rows in different units decide alike."""
     ranges = np.array([[0.0, 1.0], [0.0, 1024.0]])
-    for name in ("sparse", "self-tuned", "paper-tuned", "adaptive"):
+    for name in ("sparse", "self-tuned", "adaptive"):
         graph = sp.NDCSEM(graph=name).graph.init(sp.Problem(3, 2, reward_range=ranges), (2,))
         z = np.array([[0.2, 0.5, 0.0], [204.8, 512.0, 0.0]])
         y = z + 0.25 * z[:, [1, 2, 0]]

@@ -1,20 +1,17 @@
 """CUCB on a sliding window against a twin that keeps the whole history."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 import spillover as sp
 from spillover.policies import CUCB, SlidingWindowCUCB
-from spillover.state import leaves
-from spillover.testing import check_policy
 from tests.properties import examples
 from tests.reference import rivals_reference as reference
+from tests.support import feedback
 
 N, BUDGET = 4, 2
 WEIGHTS = np.array([1.0, 2.5, 1.2, 1.7])
@@ -23,12 +20,6 @@ SCALES: dict[str, tuple[sp.Problem, dict[str, Any]]] = {
     "undeclared": (sp.Problem(N, BUDGET), {}),
     "known graph": (sp.Problem(N, BUDGET, weights=WEIGHTS), {"weights": WEIGHTS}),
 }
-
-
-def feedback(x, y, age=0, arrived=True):
-    x = np.asarray(x, bool)
-    batch = x.shape[:-1]
-    return sp.Feedback(x, np.zeros(x.shape), np.asarray(y, float), np.full(batch, age), np.full(batch, arrived))
 
 
 def totals(state):
@@ -82,30 +73,12 @@ def test_exact_in_any_order_of_arrival(window, log):
         if late is not None:
             due.setdefault(t + late, []).append((t, x, y))
         for played_at, decision, overall in reversed(due.pop(t, [])):
-            state = policy.update(state, feedback(decision, overall, age=t - played_at), sp.Rng(0))
+            state = policy.update(state, feedback(decision, y=overall, age=t - played_at), sp.Rng(0))
             twin.observe(played_at, decision, np.zeros(3), overall)
         sums, counts = totals(state)
         expected = twin.inside(t + 1)
         np.testing.assert_array_equal(sums / 16, expected[0])
         np.testing.assert_array_equal(counts, expected[1])
-
-
-def test_the_order_of_arrival_does_not_matter():
-    rng = np.random.default_rng(3)
-    x, y = rng.random((60, 3)) < 0.5, rng.integers(0, 9, (60, 3)).astype(float)
-    policy = SlidingWindowCUCB(window=25)
-    results = []
-    for order in (range(60), range(59, -1, -1), rng.permutation(60)):
-        state = policy.init(sp.Problem(3, 1, overall_range=(0.0, 8.0)), sp.Rng(0))
-        for row in x:
-            state = policy.played(state, row)
-        for k in order:
-            state = policy.update(state, feedback(x[k], y[k], age=59 - int(k)), sp.Rng(0))
-        results.append(totals(state))
-    kept = slice(35, 60)
-    for sums, counts in results:
-        np.testing.assert_array_equal(sums, (x * y)[kept].sum(axis=0))
-        np.testing.assert_array_equal(counts, x[kept].sum(axis=0))
 
 
 def test_a_window_is_over_rounds_of_play():
@@ -117,86 +90,8 @@ def test_a_window_is_over_rounds_of_play():
         counts[t] = totals(state)[1][0]
         state = policy.played(state, np.array([True, False]))
         if t == 5:
-            state = policy.update(state, feedback([1, 0], [0.5, 0], age=2), sp.Rng(0))
+            state = policy.update(state, feedback([1, 0], y=[0.5, 0], age=2), sp.Rng(0))
     assert counts == {1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1, 7: 1, 8: 0, 9: 0}
-
-
-@pytest.mark.parametrize("window", [1, 2, 3, 7])
-@pytest.mark.parametrize("silence", [1, 2, 3, 5, 8, 20])
-def test_a_long_silence_is_forgotten_too(window, silence):
-    """Nothing arrives for longer than the window: what was known is gone, and stays so once something arrives."""
-    policy = SlidingWindowCUCB(window=window)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    x = np.array([True, False])
-    state = policy.update(policy.played(state, x), feedback(x, [0.5, 0]), sp.Rng(0))
-    for _ in range(silence):
-        state = policy.played(state, x)
-    assert totals(state)[1][0] == (silence < window)
-    state = policy.update(policy.played(state, x), feedback(x, [0.25, 0]), sp.Rng(0))
-    kept = silence + 1 < window
-    assert totals(state)[1][0] == 1 + kept
-    assert totals(state)[0][0] == 0.25 + 0.5 * kept
-
-
-def test_what_arrives_after_it_left_the_window_is_not_taken():
-    policy = SlidingWindowCUCB(window=3)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 1.0)), sp.Rng(0))
-    for _ in range(6):
-        state = policy.played(state, np.array([True, False]))
-    for age, known in ((3, 0), (2, 1)):
-        state = policy.update(state, feedback([1, 0], [0.5, 0], age=age), sp.Rng(0))
-        assert totals(state)[1][0] == known
-
-
-def test_index_by_hand():
-    policy = SlidingWindowCUCB(window=20)
-    state = policy.init(sp.Problem(2, 1, overall_range=(0.0, 2.0)), sp.Rng(0))
-    for t in range(1, 41):
-        state = policy.played(state, np.array([True, False]))
-        state = policy.update(state, feedback([1, 0], [0.4 if t > 30 else 0.2, 0]), sp.Rng(0))
-    expected = 0.15 + math.sqrt(3 * math.log(20) / (2 * 20))
-    np.testing.assert_allclose(policy.indices(state, sp.Rng(0)), [expected, 1.0], rtol=1e-12)
-
-
-def test_a_window_over_everything_is_plain():
-    environment = sp.SyntheticSEM(n_arms=6, budget=2, horizon=150, changes=(), law="bernoulli", edge_density=0.0)
-    delay = sp.UniformDelay(0, 9)  # the rewards are 0 or 1, so that sums are exact and ties are ties
-    one, other = (sp.simulate(p, environment, delay, replications=4) for p in (CUCB(), SlidingWindowCUCB(window=150)))
-    np.testing.assert_array_equal(one.regret, other.regret)
-
-
-def test_select_rewrites_nothing():
-    policy = SlidingWindowCUCB(window=2)
-    state = policy.init(sp.Problem(2, 1), sp.Rng(0))
-    state = policy.update(policy.played(state, np.array([True, False])), feedback([1, 0], [1, 0]), sp.Rng(0))
-    for _ in range(4):
-        state = policy.played(state, np.array([False, True]))
-    before = {name: leaf.copy() for name, leaf in leaves(state).items()}
-    policy.select(state, sp.Rng(0))
-    for name, leaf in leaves(state).items():
-        np.testing.assert_array_equal(leaf, before[name])
-
-
-def test_ties_are_broken_uniformly_at_random():
-    policy, draws = SlidingWindowCUCB(window=5), 10_000
-    state = policy.init(sp.Problem(4, 1), sp.Rng(0), (draws,))
-    assert stats.chisquare(policy.select(state, sp.Rng(1, np.arange(draws))).x.sum(axis=0)).pvalue > 1e-3
-
-
-def test_contract():
-    check_policy(SlidingWindowCUCB(window=9))
-
-
-@pytest.mark.parametrize("knows_graph", [False, True])
-def test_live_equals_its_row_of_a_batch(knows_graph):
-    policy, environment = (
-        SlidingWindowCUCB(window=30, knows_graph=knows_graph),
-        sp.SyntheticSEM(horizon=120, changes=()),
-    )
-    delay = sp.LossyDelay(sp.GeometricDelay(5), 0.2)
-    many = sp.simulate(policy, environment, delay, replications=5, seed=2)
-    alone = sp.simulate(policy, environment, delay, replications=1, seed=2, first=3)
-    np.testing.assert_array_equal(many.regret[3:4], alone.regret)
 
 
 def test_the_window_pays_when_the_world_changes():
@@ -206,9 +101,3 @@ def test_the_window_pays_when_the_world_changes():
     regrets = [sp.simulate(policy, world, replications=8).regret for policy in policies]
     late = [(regret[:, -1] - regret[:, 1498]).mean() for regret in regrets]
     assert late[1] < 0.7 * late[0]
-
-
-@pytest.mark.parametrize("window", [0, -1, 2.5, "long", None, True])
-def test_window_is_a_whole_number(window):
-    with pytest.raises(ValueError, match=r"window = .*: must be a whole number from 1 on"):
-        SlidingWindowCUCB(window=window)

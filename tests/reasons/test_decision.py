@@ -14,7 +14,7 @@ from scipy import sparse
 import spillover as sp
 from spillover.figures.decision import graph_arms, strongest_flows
 from spillover.reasons import reasons
-from spillover.reasons.paths import LONGEST_WALK, Network, layers, solvable, ways_of
+from spillover.reasons.paths import LONGEST_WALK, Network, solvable, ways_of
 from tests.properties import examples
 from tests.reasons.examples import held, made_up
 from tests.support import explained
@@ -185,19 +185,6 @@ def test_weights_that_the_graph_does_not_account_for():
     ways = ways_of(Network(np.array([[0, 0.5], [0, 0]])), 1, 1.0, 1.0, 0.8, 3)
     assert (ways.paths[0].amount, ways.unknown) == pytest.approx((0.5, 0.3))
     assert ways_of(None, 1, 1.0, 1.0, 0.8, 3) == ((), 0.0, 0.0, 0.8)
-
-
-def test_layers_count_the_edges_before_an_arm():
-    A = random_graph(5, 12, 0.4, acyclic=True, signed=False)
-    depth = layers(A)
-    assert depth is not None
-    for i, j in np.argwhere(A):
-        assert depth[i] > depth[j]
-    for i in range(12):
-        before = depth[A[i] != 0]
-        assert depth[i] == (before.max() + 1 if len(before) else 0)
-    A[tuple(np.argwhere(A)[0][::-1])] = 0.1
-    assert layers(A) is None
 
 
 def test_a_graph_whose_effects_never_end_is_not_known():

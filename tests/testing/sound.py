@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 import spillover as sp
 from spillover.constraints.search import top_arms
@@ -24,7 +25,6 @@ class GreedyState(NamedTuple):
 class Greedy(Policy):
     """A sound policy without a graph: the highest means, a little optimistic about arms that were played rarely."""
 
-    order_free: Any = True
     grids = ("optimism",)
     optimism: Any
 
@@ -58,7 +58,7 @@ class Sound(Greedy):
 class SoundAndOpen(Sound):
     """The same with an explanation."""
 
-    explains = True
+    traits = sp.Traits(explains=True)
 
     def explain(self, state, rng):
         n = state.sums.shape[-1]
@@ -122,3 +122,14 @@ def first(name, change, base=Sound):
         return getattr(base, name)(self, *given, **named)
 
     return method
+
+
+def demand_caught(make, check, message, checks, contract, *arguments):
+    """A broken part is caught by the check that is meant for it, and by the contract as a whole."""
+    if "raised" not in message:
+        with pytest.raises(AssertionError, match=message):
+            {function.__name__: function for function in checks}[check](make(), *arguments)
+    with pytest.raises(AssertionError, match=r"\[check_\w+\]$") as caught:
+        contract(make())
+    if "raised" in message:
+        assert caught.match(message)

@@ -8,7 +8,6 @@ import pytest
 import spillover as sp
 from spillover.graph import SparseGraph
 from spillover.testing import check_delay, check_environment, check_policy
-from tests.sampling import every
 from tests.support import sparse
 from tests.testing.sound import SMALL, FourFunctionsAlone, Sound, SoundAndOpen, SoundWithMemo
 
@@ -20,11 +19,6 @@ def test_four_functions_alone_are_a_policy():
     learner.report(learner.play(), [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
     with pytest.raises(TypeError, match=r"must explain itself to give reasons"):
         learner.explain()
-
-
-@pytest.mark.parametrize("name", every(3, sp.policies.POLICIES))  # each has a contract test of its own too
-def test_every_registered_policy_passes(name):
-    check_policy(sp.policies.POLICIES[name]())
 
 
 @pytest.mark.parametrize(

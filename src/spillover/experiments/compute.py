@@ -20,12 +20,11 @@ from spillover.contracts import Delay, Environment, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import ConstantDelay, as_delay
 from spillover.environments.world import MANY_ARMS
-from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate
 from spillover.simulation.protocol import play_rounds, problem_for
-from spillover.simulation.replications import from_parts
-from spillover.stretches import Part, Unforeseen, fuses, play_stretches
+from spillover.simulation.replications import from_parts, scorer
+from spillover.simulation.stretches import Part, Unforeseen, fuses, play_stretches
 from spillover.tabular import table_of
 from spillover.types import Array, IntArray
 
@@ -273,7 +272,7 @@ def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) ->
     replications = rng.keys.shape[:-1]
     world = environment.draw(rng.at(Purpose.WORLD), replications)
     player, grid = spread_grid(as_policy(policy))
-    player, late = suited(player.with_world(world), world.problem), as_delay(delay)
+    player, late = suited(player, world.problem, world), as_delay(delay)
     late.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     batch, score = (*grid, *replications), scorer(world)
 
@@ -327,7 +326,7 @@ def seconds_of_round(task: Any) -> float:
     player, grid = spread_grid(as_policy(task.policy))
     rng, batch = Rng(task.seed, np.arange(task.count)), (*grid, task.count)
     world = task.environment.draw(rng.at(Purpose.WORLD), (task.count,))
-    player = suited(player.with_world(world), world.problem)
+    player = suited(player, world.problem, world)
     with threadpool_limits(1):  # as when it is computed
         if fuses(world, player, NO_DELAY):
             none = np.zeros(0, np.int64)

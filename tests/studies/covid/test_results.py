@@ -45,7 +45,6 @@ from spillover_studies.covid.scores import (
     predict_from_all,
     predict_from_specific,
     since,
-    top_regions,
     weights_of,
 )
 from spillover_studies.covid.worlds import literal_world, shifted, spectral_radius
@@ -321,12 +320,6 @@ def test_a_folder_without_a_study_is_named(tmp_path) -> None:
 def test_bad_plans_are_refused(given: Any, message) -> None:
     with pytest.raises(ValueError, match=message):
         CovidPlan(**given)
-
-
-def test_small_helpers() -> None:
-    np.testing.assert_array_equal(top_regions(np.array([1.0, 3.0, 2.0, 3.0]), 2), [False, True, False, True])
-    assert since(np.arange(1.0, 81.0), 40) == 41
-    assert 0 <= CovidPlan().picture < 20
 
 
 @needs_record

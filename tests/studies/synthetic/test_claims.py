@@ -17,7 +17,6 @@ from spillover_studies.synthetic.measures import (
     SEM_UCB,
     SEM_UCB_TUNED,
     TUNED,
-    joint,
 )
 from spillover_studies.synthetic.numbers import standing, tunings
 
@@ -270,9 +269,3 @@ def test_what_the_initialisation_shows(results):
     assert claim.verdict == FAILS
     assert claim.variants[-1].verdict == HOLDS  # Beta rewards
     assert "after the first N rounds" in graph.rich_data(results).finding
-
-
-def test_verdicts_are_joined():
-    assert joint(HOLDS, HOLDS) == HOLDS
-    assert joint(HOLDS, OPEN) == OPEN
-    assert joint(OPEN, FAILS, HOLDS) == FAILS

@@ -1,6 +1,4 @@
-"""Memory that kernels share: by thread, and whatever it held before."""
-
-from threading import Thread
+"""Memory that calls share, whatever the call before left in it."""
 
 import numpy as np
 import pytest
@@ -10,31 +8,6 @@ from spillover import validate
 from spillover.constraints.search import top_arms
 from spillover.policies.graph_policy import scores
 from spillover.rng import Purpose
-from spillover.scratch import SCRATCH, Scratch
-
-
-def test_an_array_stays_until_another_shape_is_asked_for():
-    scratch = Scratch()
-    line = scratch.array("line", (3,))
-    line[:] = 7.0
-    assert scratch.array("line", (3,)).tolist() == [7.0, 7.0, 7.0]
-    assert scratch.array("line", (2,)).tolist() == [0.0, 0.0]
-
-
-def test_rows_of_a_batch_use_the_same_memory():
-    rows = Scratch().array("line", (3,), np.int64, (2, 4))
-    assert rows.shape == (2, 4, 3)
-    rows[0, 0, 1] = 5
-    assert (rows[..., 1] == 5).all()
-
-
-def test_each_thread_has_its_own():
-    found = []
-    here = SCRATCH.array("own", (3,))
-    thread = Thread(target=lambda: found.append(SCRATCH.array("own", (3,))))
-    thread.start()
-    thread.join()
-    assert not np.shares_memory(here, found[0])
 
 
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.NDCSEM(), sp.NDCSEM(pending=True, exploration=0.1)])
