@@ -1,4 +1,4 @@
-"""What a call of the client may raise."""
+"""Errors that a call of the client may raise."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who asks, and whether he may, checked before a body is read; the tokens, of which a file keeps only the hashes."""
+"""Check who asks, and whether he may, before a body is read; the tokens, of which a file keeps only the hashes."""
 
 import hmac
 import json

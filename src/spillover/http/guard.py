@@ -1,4 +1,4 @@
-"""What an operator may set, and what every request passes first: host, origin, the size of its body."""
+"""The settings of an operator, and the checks that every request passes first: host, origin, the size of its body."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""What requests and answers look like. Requests are strict: no conversions, no unknown fields, no NaN or infinity."""
+"""The form of requests and answers. Requests are strict: no conversions, no unknown fields, no NaN or infinity."""
 
 from typing import Annotated, Any, Literal
 
