@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from spillover.experiments import Experiment, Results, load_experiment, parse_experiment, run_experiment
 from spillover.experiments.engines import workers_of
-from spillover.experiments.experiment import Search
-from spillover.experiments.forecast import plan
+from spillover.experiments.experiment import Search, plan
 from spillover.experiments.run import to_stderr
 from spillover.experiments.store import CellStore
 from spillover.metrics import mean_interval

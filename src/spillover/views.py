@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from spillover.simulation import Run
 from spillover.simulation.comparison import Compared, PairedComparison, described
 from spillover.types import Array, Problem
 
+Result = TypeVar("Result")
 MOST_ROWS = 12
 LONGEST_CELL = 60  # characters
 WIDTH = 100  # of a line of text
@@ -85,6 +86,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+class View(Generic[Result]):
+    """How a result looks."""
+
+    def __init__(self, shown: Result) -> None:
+        self.shown = shown
+
+
 class ReasonsView:
     """Why one decision was made."""
 
@@ -126,29 +134,26 @@ def health_html(reasons: Reasons) -> str:
     return sentences([f"{'Warning: ' if signal.warning else ''}{signal.sentence}" for signal in signals], 6)
 
 
-class LearnerView:
+class LearnerView(View[Learner]):
     """A policy in use."""
 
-    def __init__(self, learner: Learner) -> None:
-        self.learner = learner
-
     def text(self) -> str:
-        return line("Learner", type(self.learner.policy).__name__, *self.size())
+        return line("Learner", type(self.shown.policy).__name__, *self.size())
 
     def size(self) -> list[str]:
-        learner = self.learner
+        learner = self.shown
         arms = f"at most {learner.problem.budget:,} of {count_of(learner.problem.n_arms, 'arm')}"
         limits = count_of(len(learner.constraints), "constraint") if learner.constraints else ""
         return [arms, limits, count_of(learner.rounds, "round"), f"{len(learner.pending):,} pending"]
 
     def html(self) -> str:
-        title = f"{type(self.learner.policy).__name__}: {', '.join(part for part in self.size() if part)}"
-        given = facts([("policy", described(self.learner.policy)), ("problem", repr(self.learner.problem))])
+        title = f"{type(self.shown.policy).__name__}: {', '.join(part for part in self.size() if part)}"
+        given = facts([("policy", described(self.shown.policy)), ("problem", repr(self.shown.problem))])
         return card(title, given, self.decision())
 
     def decision(self) -> str:
         """The next decision and its reasons, without paths and swaps, which take long for many arms."""
-        learner = self.learner
+        learner = self.shown
         if not learner.policy.traits.explains:
             return sentences([f"{type(learner.policy).__name__} gives no reasons."])
         try:
@@ -158,42 +163,36 @@ class LearnerView:
         return ReasonsView(reasons).html()
 
 
-class LearnersView:
+class LearnersView(View[Learners]):
     """Learners of one policy for many streams."""
 
-    def __init__(self, learners: Learners) -> None:
-        self.learners = learners
-
     def text(self) -> str:
-        return line("Learners", type(self.learners.policy).__name__, *self.size())
+        return line("Learners", type(self.shown.policy).__name__, *self.size())
 
     def size(self) -> list[str]:
-        problem, (waiting, _) = self.learners.problem, self.learners.pending
+        problem, (waiting, _) = self.shown.problem, self.shown.pending
         arms = f"at most {problem.budget:,} of {count_of(problem.n_arms, 'arm')}"
-        return [count_of(len(self.learners), "learner"), arms, self.rounds(), f"{len(waiting):,} pending"]
+        return [count_of(len(self.shown), "learner"), arms, self.rounds(), f"{len(waiting):,} pending"]
 
     def rounds(self) -> str:
         """The rounds that they have played, from the fewest to the most."""
-        played = self.learners.rounds
+        played = self.shown.rounds
         fewest, most = int(played.min(initial=0)), int(played.max(initial=0))
         return count_of(most, "round") if fewest == most else f"{fewest:,} to {count_of(most, 'round')}"
 
     def html(self) -> str:
-        given = [("policy", described(self.learners.policy)), ("problem", repr(self.learners.problem))]
-        return card(f"{type(self.learners.policy).__name__}: {', '.join(self.size())}", facts(given))
+        given = [("policy", described(self.shown.policy)), ("problem", repr(self.shown.problem))]
+        return card(f"{type(self.shown.policy).__name__}: {', '.join(self.size())}", facts(given))
 
 
 WARNINGS, NOTES = 5, 4  # that are shown
 
 
-class RecommendationView:
+class RecommendationView(View[Recommendation]):
     """A recommendation in a notebook."""
 
-    def __init__(self, answer: Recommendation) -> None:
-        self.answer = answer
-
     def text(self) -> str:
-        answer = self.answer
+        answer = self.shown
         warnings = count_of(len(answer.warnings), "warning") if answer.warnings else ""
         rounds = count_of(len(answer.history.rounds), "round")
         choose = f"choose {join_names(answer.choose) or 'nothing'}"
@@ -201,7 +200,7 @@ class RecommendationView:
         return line("Recommendation", answer.policy, rounds, most, warnings, choose)
 
     def html(self) -> str:
-        answer = self.answer
+        answer = self.shown
         fewer = ["Outcomes are minimised: positive effects are reductions."] if answer.sign < 0 else []
         score = f"Score: {answer.reasons.quantity}, including exploration."
         return card(
@@ -397,47 +396,41 @@ class ComparisonView:
         return figure_of(top)
 
 
-class ProblemView:
+class ProblemView(View[Problem]):
     """A problem in a notebook."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
     def text(self) -> str:
-        return repr(self.problem)
+        return repr(self.shown)
 
     def html(self) -> str:
-        problem = self.problem
+        problem = self.shown
         told = ("reward_range", "overall_range", "weights", "structure", "context", "baseline", "acyclic")
         more = [(name.replace("_", " "), problem.short(name)) for name in told if not problem.is_usual(name)]
         title = f"Problem: choose at most {problem.budget:,} of {problem.n_arms:,} arms"
         return card(title, facts([("observed", OBSERVED[problem.observes]), *more]))
 
 
-class ResultsView:
+class ResultsView(View[Results]):
     """Results in a store."""
 
-    def __init__(self, results: Results) -> None:
-        self.results = results
-
     def text(self) -> str:
-        records = count_of(len(self.results.cell_ids), "record")
-        return line("Results", repr(self.results.experiment.name), records, f"in {self.results.store.folder}")
+        records = count_of(len(self.shown.cell_ids), "record")
+        return line("Results", repr(self.shown.experiment.name), records, f"in {self.shown.store.folder}")
 
     def html(self) -> str:
-        experiment, keys = self.results.experiment, list(self.results.cell_ids)
+        experiment, keys = self.shown.experiment, list(self.shown.cell_ids)
         rows = [self.row(key) for key in keys[:MOST_ROWS]]
         rows += [[""] * 5] * (len(keys) - len(rows))  # only what is shown is read
         headings = ["world", "delay", "policy", "replications", "final regret"]
         table = rows_table(headings, rows, text=headings[:3], what="records")
-        given = [("experiment", experiment.name), ("folder", str(self.results.store.folder))]
+        given = [("experiment", experiment.name), ("folder", str(self.shown.store.folder))]
         return card(experiment.title or experiment.name, facts([*given, ("seed", f"{experiment.seed}")]), table)
 
     def row(self, key: tuple[str, str, str]) -> list[str]:
         """The cells of a record; without numbers if it is not computed."""
         world, delay, policy = key
         try:
-            record: Record = self.results.record(*key)
+            record: Record = self.shown.record(*key)
         except Missing:
             return [world, delay, policy, "0", "not computed"]
         final = interval_text(mean_interval(record.regret[:, -1]))
@@ -448,41 +441,38 @@ class ResultsView:
             from spillover.figures import figure_of, regret_panels
             from spillover.report.page import studies
 
-        worlds = list(dict.fromkeys(world for world, _, _ in self.results.cell_ids))
+        worlds = list(dict.fromkeys(world for world, _, _ in self.shown.cell_ids))
         shown = worlds[0] if world is None else world
         validate.require(shown in worlds, "world", shown, f"one of {', '.join(worlds)}")
-        found = studies(self.results, shown)
+        found = studies(self.shown, shown)
         return figure_of(regret_panels(found)[0])
 
 
-class TunedView:
+class TunedView(View[Tuned]):
     """The result of a search."""
 
-    def __init__(self, tuned: Tuned) -> None:
-        self.tuned = tuned
-
     def text(self) -> str:
-        regret, *others = self.tuned.regret.values()
+        regret, *others = self.shown.regret.values()
         if others:
             return line("Tuned", self.size(), f"{len(others) + 1} places", "the best settings: see best()")
         return line("Tuned", self.size(), f"final regret {self.final(regret)}", self.best(regret))
 
     def size(self) -> str:
-        search = self.tuned.search
+        search = self.shown.search
         return f"{count_of(len(search.cells), 'setting')} x {count_of(search.replications, 'replication')}"
 
     def best(self, regret: Array) -> str:
         """The hyperparameters of the best cell."""
-        cell = self.tuned.search.cells[int(regret.mean(axis=-1).argmin())]
-        return ", ".join(f"{name}={value:g}" for name, value in zip(self.tuned.search.grid, cell, strict=True))
+        cell = self.shown.search.cells[int(regret.mean(axis=-1).argmin())]
+        return ", ".join(f"{name}={value:g}" for name, value in zip(self.shown.search.grid, cell, strict=True))
 
     def final(self, regret: Array) -> str:
         return interval_text(mean_interval(regret[int(regret.mean(axis=-1).argmin())]))
 
     def html(self) -> str:
-        rows = [[*place, self.best(regret), self.final(regret)] for place, regret in self.tuned.regret.items()]
+        rows = [[*place, self.best(regret), self.final(regret)] for place, regret in self.shown.regret.items()]
         headings = [*Place._fields, "best setting", "final regret"]
-        search = self.tuned.search
+        search = self.shown.search
         grid = [(name, ", ".join(f"{value:g}" for value in np.ravel(values))) for name, values in search.grid.items()]
         table = rows_table(headings, rows, text=headings[:4], what="places")
         return card(f"Search: {self.size()}", facts([*grid, ("seed", f"{search.seed}")]), table)
@@ -492,7 +482,7 @@ class TunedView:
             from spillover.figures import figure_of
             from spillover.figures.grid import grid_panels
 
-        drawn = grid_panels(self.tuned.to_frame())
+        drawn = grid_panels(self.shown.to_frame())
         accepted = "a grid with at least two values of discount and of exploration"
-        validate.require(len(drawn) > 0, "grid", dict(self.tuned.search.grid), accepted)
+        validate.require(len(drawn) > 0, "grid", dict(self.shown.search.grid), accepted)
         return figure_of(drawn[0])

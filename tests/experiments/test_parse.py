@@ -10,15 +10,16 @@ from click.testing import CliRunner
 import spillover as sp
 from spillover.cli import main
 from spillover.experiments import Comparison, ExperimentError, parse_experiment, run_experiment
-from spillover.experiments.compute import BlockTask, CellTask
-from spillover.experiments.forecast import (
+from spillover.experiments.compute import (
     HALF,
     WORTH_A_TRIAL,
+    BlockTask,
+    CellTask,
     expected_seconds,
-    plan,
     seconds_of_round,
     time_in_words,
 )
+from spillover.experiments.experiment import plan
 from spillover.experiments.parse import parse_search
 from spillover.experiments.tune import run_search
 from spillover.policies import POLICIES
@@ -289,7 +290,7 @@ def test_the_command_refuses_unless_told_otherwise(replications, tmp_path, monke
     (tmp_path / "sized.toml").write_text(text_of(replications))
     refused(call("run", "sized.toml"), "sized:", "cells: must be at most 100,000", "--any-size")
     assert not (tmp_path / "results").exists()
-    monkeypatch.setattr("spillover.experiments.forecast.MOST_CELLS", 1)
+    monkeypatch.setattr("spillover.experiments.experiment.MOST_CELLS", 1)
     usual = ["run", "sized.toml", "--replications", 101, "--engine", "serial", "--no-report"]
     refused(call(*usual), "sized: 2 cells: must be at most 1 (--any-size")
     assert call(*usual, "--any-size", "--quiet").exit_code == 0

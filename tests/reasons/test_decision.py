@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 import spillover as sp
-from spillover.figures.select_arms import graph_arms, strongest_flows
+from spillover.figures.decision import graph_arms, strongest_flows
 from spillover.reasons import reasons
 from spillover.reasons.paths import LONGEST_WALK, Network, solvable, ways_of
 from tests.properties import examples

@@ -13,7 +13,17 @@ from matplotlib.transforms import Bbox
 
 from spillover import figures
 from spillover.figures import figure_bytes
-from spillover.figures.decision import decision_figure
+from spillover.figures.decision import (
+    FEW_EDGES,
+    MOST_ARMS,
+    MOST_EDGES,
+    MOST_SOURCES,
+    RUNNERS_UP,
+    decision_figure,
+    drawn_flows,
+    graph_arms,
+    strongest_flows,
+)
 from spillover.figures.flows import (
     BENDS,
     Line,
@@ -25,16 +35,6 @@ from spillover.figures.flows import (
     places,
     quadratic,
     too_near,
-)
-from spillover.figures.select_arms import (
-    FEW_EDGES,
-    MOST_ARMS,
-    MOST_EDGES,
-    MOST_SOURCES,
-    RUNNERS_UP,
-    drawn_flows,
-    graph_arms,
-    strongest_flows,
 )
 from spillover.figures.style import row_names, short_names, shorten
 from spillover.reasons import reasons

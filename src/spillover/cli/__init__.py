@@ -11,14 +11,12 @@ from spillover import __version__
 from spillover.cli.app import Command, Group
 from spillover.cli.bound import bound
 from spillover.cli.catalogue import policies
-from spillover.cli.check import check
-from spillover.cli.evaluate import evaluate
-from spillover.cli.next import next_decision
 from spillover.cli.output import json_option, note, print_json, print_table
 from spillover.cli.runs import report, reproduce, run, tune
 from spillover.cli.serve import serve, token
 from spillover.cli.stream import stream
 from spillover.cli.stream_files import audit, export, import_file
+from spillover.cli.table_commands import check, evaluate, next_decision
 from spillover.registry import Registry
 
 COMMANDS: Registry[click.Command] = Registry("command", "spillover.commands", click.Command, {})  # beside our own

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from spillover.cli.app import Command
+from spillover.cli.options import with_options
 from spillover.cli.output import json_option, print_json
 from spillover.environments import SyntheticSEM
 from spillover.rng import Rng
@@ -30,11 +31,12 @@ CONSTANTS = {  # fields of WorldConstants
 }
 
 
-def constant_options(command: Any) -> Any:
-    """An option for each constant of a world, in order."""
-    for name, (kind, text) in reversed(CONSTANTS.items()):
-        command = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=text)(command)
-    return command
+constant_options = with_options(
+    [
+        click.option(f"--{name.replace('_', '-')}", name, type=kind, help=text)
+        for name, (kind, text) in CONSTANTS.items()
+    ]
+)
 
 
 @click.command(cls=Command, examples=EXAMPLES, short_help="Theorem 1, the regret bound of NDC-SEM, in numbers.")

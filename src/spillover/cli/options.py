@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,11 +52,16 @@ def range_options(command: Function) -> Function:
     return click.option("--range", "reward_range", **ends, help=said)(command)
 
 
-def table_options(command: Function) -> Function:
-    """Add the options to a command; it gets them as `columns`, `context` ..., for `reading_options`."""
-    for option in reversed(TABLE_OPTIONS):
-        command = option(command)
-    return command
+def with_options(options: Sequence[Any]) -> Callable[[Function], Function]:
+    """Add options to a command, in their order."""
+
+    def add(command: Function) -> Function:
+        return reduce(lambda made, option: option(made), reversed(options), command)
+
+    return add
+
+
+table_options = with_options(TABLE_OPTIONS)  # a command gets them as `columns`, `context` ..., for `reading_options`
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,7 @@
 """`spillover reproduce`, `run`, `tune` and `report`: run experiments and searches, store and show their results."""
 
-import re
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -13,10 +10,11 @@ from typing import Any
 import click
 
 from spillover.cli.app import Command
+from spillover.cli.options import with_options
 from spillover.cli.output import json_option, note, print_json, print_table, say
+from spillover.experiments.compute import expected_seconds, time_in_words
 from spillover.experiments.engines import ENGINES, workers_of
-from spillover.experiments.experiment import Place
-from spillover.experiments.forecast import expected_seconds, plan, time_in_words
+from spillover.experiments.experiment import Place, plan
 from spillover.experiments.tune import Tuned, run_search
 from spillover.registry import needed_for
 from spillover.studies import (
@@ -54,13 +52,7 @@ WORK = (
 )
 
 
-def work_options(command: Any) -> Any:
-    """The options of all commands that compute."""
-    for option in reversed(WORK):
-        command = option(command)
-    return command
-
-
+work_options = with_options(WORK)  # of all commands that compute
 yes_option = click.option("--yes", is_flag=True, help="Run it however long it takes, without asking.")
 page_option = click.option(
     "--report/--no-report", "page", default=True, help="Whether to write the report (default: yes)."
@@ -73,11 +65,13 @@ def check_installed() -> None:
         import pandas  # noqa: F401
 
 
-def study_options(command: Any) -> Any:
-    """The options of single studies."""
-    for option in reversed([option for study in STUDIES.values() for option in study.options]):
-        command = click.option(f"--{option.name}", type=folder_type, help=option.help)(command)
-    return command
+study_options = with_options(  # of single studies
+    [
+        click.option(f"--{option.name}", type=folder_type, help=option.help)
+        for study in STUDIES.values()
+        for option in study.options
+    ]
+)
 
 
 def complete_study(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -253,29 +247,10 @@ def can_ask() -> bool:
 
 def run_and_print(study: Study, job: Job, as_json: bool) -> Findings:
     """Run a study and print its findings, unless they are printed as JSON."""
-    with damage_as_notes():
-        content = job()
+    content = job()
     if not as_json:
         print_findings(study, content)
     return content
-
-
-@contextmanager
-def damage_as_notes() -> Iterator[None]:
-    """Report damaged cells that are computed again in one line each, without the place in the source."""
-    with warnings.catch_warnings():
-        usual = warnings.showwarning
-        recomputed = "(?s).*is computed again"
-
-        def show_warning(message: Warning | str, *place: Any, **extra: Any) -> None:
-            if re.match(recomputed, str(message)):
-                note(str(message))
-            else:
-                usual(message, *place, **extra)
-
-        warnings.filterwarnings("always", recomputed)
-        warnings.showwarning = show_warning
-        yield
 
 
 def print_findings(study: Study, content: Findings) -> None:

@@ -53,12 +53,22 @@ class Constraint(ABC):
     def words(self, name: Callable[[Arm], str]) -> str:
         """A description with the names of the arms."""
 
-    @abstractmethod
+    def given(self) -> dict[str, Any]:
+        """The fields that are not left at their defaults."""
+        own: Any = self
+        return {f.name: value for f in fields(own) if (value := getattr(self, f.name)) != f.default}
+
+    def __repr__(self) -> str:
+        first, *others = self.given().items()
+        shown = [repr(first[1]), *(f"{name}={value!r}" for name, value in others)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def entry(self) -> dict[str, Any]:
         """The table that `parse` reads."""
+        return {"kind": self.kind} | {name: plain(value) for name, value in self.given().items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Costs(Constraint):
     """The costs of the chosen arms sum to at most `limit`: money, staff, vehicles. Use one for each resource.
 
@@ -94,9 +104,8 @@ class Costs(Constraint):
         object.__setattr__(self, "costs", tuple(zip(arms, costs, strict=True)) if arms else costs)
         object.__setattr__(self, "limit", float(self.limit))
 
-    def __repr__(self) -> str:
-        costs = dict(self.costs) if self.by_arm else self.costs
-        return f"Costs({costs!r}, limit={self.limit!r}{labelled(self)})"
+    def given(self) -> dict[str, Any]:
+        return super().given() | {"costs": dict(self.costs) if self.by_arm else self.costs}
 
     @property
     def by_arm(self) -> bool:
@@ -119,12 +128,8 @@ class Costs(Constraint):
     def words(self, name: Callable[[Arm], str]) -> str:
         return f"costs of at most {self.limit:g}{titled(self)}"
 
-    def entry(self) -> dict[str, Any]:
-        costs = {str(arm): cost for arm, cost in self.costs} if self.by_arm else list(self.costs)
-        return {"kind": self.kind, "costs": costs, "limit": self.limit, **label_entry(self)}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Group(Constraint):
     """At least `at_least` and at most `at_most` of these arms; the same number in both means exactly that many.
 
@@ -151,11 +156,6 @@ class Group(Constraint):
         accepted = f"at most {most}, as at_most and the number of arms allow"
         validate.require(self.at_least <= most, "at_least", self.at_least, accepted)
 
-    def __repr__(self) -> str:
-        most = "" if self.at_most is None else f", at_most={self.at_most}"
-        least = f", at_least={self.at_least}" if self.at_least else ""
-        return f"Group({self.arms!r}{most}{least}{labelled(self)})"
-
     @property
     def capped_arms(self) -> Sequence[Arm] | None:
         return self.arms if self.at_least == 0 else None
@@ -169,13 +169,8 @@ class Group(Constraint):
         most = [] if self.at_most is None else [f"at most {self.at_most}"]
         return f"{' and '.join(least + most)} of {arm_list(self.arms, name)}{titled(self)}"
 
-    def entry(self) -> dict[str, Any]:
-        most = {} if self.at_most is None else {"at_most": self.at_most}
-        least = {"at_least": self.at_least} if self.at_least else {}
-        return {"kind": self.kind, "arms": list(self.arms), **most, **least, **label_entry(self)}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OfArms(Constraint):
     """Base of the constraints that are defined by a list of arms."""
 
@@ -187,14 +182,8 @@ class OfArms(Constraint):
     def __post_init__(self) -> None:
         set_arms(self, "arms")
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.arms!r}{labelled(self)})"
-
     def words(self, name: Callable[[Arm], str]) -> str:
         return f"{self.verdict} {arm_list(self.arms, name)}{titled(self)}"
-
-    def entry(self) -> dict[str, Any]:
-        return {"kind": self.kind, "arms": list(self.arms), **label_entry(self)}
 
 
 class Exclusive(OfArms):
@@ -270,7 +259,7 @@ class Unavailable(OfArms):
         return [Row(indicator(n, find, "arms", self.arms), -np.inf, 0.0)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Requires(Constraint):
     """`arm` only together with all of `needs`; with `enough="any"`, with at least one of them.
 
@@ -292,10 +281,6 @@ class Requires(Constraint):
         validate.require(good, "enough", enough, "'all' or 'any'")
         validate.require(self.arm not in self.needs, "needs", self.needs, f"other arms than {self.arm!r} itself")
 
-    def __repr__(self) -> str:
-        enough = "" if self.enough == "all" else f", enough={self.enough!r}"
-        return f"Requires({self.arm!r}, needs={self.needs!r}{enough}{labelled(self)})"
-
     def rows(self, n: int, find: Find) -> list[Row]:
         arm = indicator(n, find, "arm", [self.arm])
         groups = [self.needs] if self.enough == "any" else [[need] for need in self.needs]
@@ -304,10 +289,6 @@ class Requires(Constraint):
     def words(self, name: Callable[[Arm], str]) -> str:
         some = "one of " if self.enough == "any" and len(self.needs) > 1 else ""
         return f"{name(self.arm)} only with {some}{arm_list(self.needs, name)}{titled(self)}"
-
-    def entry(self) -> dict[str, Any]:
-        enough = {} if self.enough == "all" else {"enough": self.enough}
-        return {"kind": self.kind, "arm": self.arm, "needs": list(self.needs), **enough, **label_entry(self)}
 
 
 KINDS: dict[str, type[Any]] = {
@@ -354,16 +335,15 @@ def arm_list(arms: Sequence[Arm], name: Callable[[Arm], str]) -> str:
     return ", ".join(shown + more)
 
 
-def labelled(constraint: Any) -> str:
-    return f", label={constraint.label!r}" if constraint.label else ""
+def plain(value: Any) -> Any:
+    """A value of a field for a table: lists, and arms as texts where they are keys."""
+    if isinstance(value, dict):
+        return {str(arm): cost for arm, cost in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def titled(constraint: Any) -> str:
     return f" ({constraint.label})" if constraint.label else ""
-
-
-def label_entry(constraint: Any) -> dict[str, str]:
-    return {"label": constraint.label} if constraint.label else {}
 
 
 BUDGET = -1  # the owner of the row that says "at most s"

@@ -1,4 +1,4 @@
-"""What may be given as a policy: an object with the four functions is enough. And whether it suits a problem."""
+"""Take whatever may be a policy: an object with the four functions is enough; and check whether it suits a problem."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, final, runtime_checkable

@@ -1,4 +1,4 @@
-"""What functions of one learner see of `self`: its numbers, and the functions themselves."""
+"""Show functions of one learner their `self`: its numbers, and the functions themselves."""
 
 import math
 from collections.abc import Iterable

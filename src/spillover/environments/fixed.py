@@ -13,7 +13,7 @@ import numpy as np
 from spillover import validate
 from spillover.environments.surroundings import Surroundings, given_surroundings
 from spillover.environments.synthetic import NO_MATRICES, WIDEST, check_course, check_observes
-from spillover.environments.world import MANY_ARMS, ManyArmsWorld, SEMWorld, sorted_edges
+from spillover.environments.world import HANDED_ON, MANY_ARMS, ManyArmsWorld, SEMWorld, sorted_edges
 from spillover.rng import Rng
 from spillover.tabular import from_networkx, in_columns, in_rows, names_of, table_of, to_networkx
 from spillover.types import Array, Batch, IntArray
@@ -269,21 +269,14 @@ class FixedSEM:
         order, n = list(self.order), self.n_arms
         around = self.surroundings()
         levels, gain = self.levels()[:, order], self.gains()[order]
-        rest: dict[str, Any] = dict(
+        rest: dict[str, Any] = {name: getattr(self, name) for name in HANDED_ON} | dict(
             gain=np.broadcast_to(gain, (*batch, *gain.shape)),
             levels=np.broadcast_to(levels, (*batch, *levels.shape)),
-            budget=self.budget,
-            horizon=self.horizon,
             changes=tuple(self.changes),
             graph_changes=(),
-            smooth=self.smooth,
-            law=self.law,
-            concentration=self.concentration,
-            noise=self.noise,
             acyclic=self.acyclic,
             arms=self.arms,
             surroundings=None if around is None else around.of_arms(order).spread(batch),
-            observes=self.observes,
         )
         if n > MANY_ARMS:
             place = np.argsort(order)

@@ -7,7 +7,16 @@ import numpy as np
 
 from spillover import validate
 from spillover.environments.surroundings import Surroundings, draw_surroundings
-from spillover.environments.world import LAWS, MANY_ARMS, EdgeLists, ManyArmsWorld, SEMWorld, draw_pairs, sorted_edges
+from spillover.environments.world import (
+    HANDED_ON,
+    LAWS,
+    MANY_ARMS,
+    EdgeLists,
+    ManyArmsWorld,
+    SEMWorld,
+    draw_pairs,
+    sorted_edges,
+)
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch
 
@@ -114,21 +123,14 @@ class SyntheticSEM:
     def draw_rest(self, rng: Rng, batch: Batch) -> dict[str, Any]:
         """Draw all of a world but its graphs."""
         low, high = self.gain_range
-        return dict(
+        return {name: getattr(self, name) for name in HANDED_ON} | dict(
             gain=low + (high - low) * np.broadcast_to(rng.uniform(self.n_arms), (*batch, self.n_arms)),
             levels=self.draw_means(rng, batch),
-            budget=self.budget,
-            horizon=self.horizon,
             changes=tuple(self.changes),
             graph_changes=tuple(self.graph_changes),
-            smooth=self.smooth,
-            law=self.law,
-            concentration=self.concentration,
-            noise=self.noise,
             acyclic=True,
             arms=tuple(str(i + 1) for i in range(self.n_arms)),
             surroundings=self.draw_surroundings(rng, batch),
-            observes=self.observes,
         )
 
     def draw_surroundings(self, rng: Rng, batch: Batch) -> Surroundings | None:
@@ -151,24 +153,23 @@ class SyntheticSEM:
         """Edges uniformly at random above the diagonal, with weights uniform in their range."""
         n = self.n_arms
         above = np.flatnonzero(~np.tri(n, dtype=np.bool_))
-        low, high = self.weight_range
         flat = np.zeros((*batch, n * n))
         places = above[rng.permutation(len(above))[..., : self.edges]]
-        weights = low + (high - low) * rng.uniform(max(self.edges, 1))[..., : self.edges]
-        if self.harmful > 0:
-            weights = np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
-        np.put_along_axis(flat, np.broadcast_to(places, (*batch, self.edges)), weights, axis=-1)
+        np.put_along_axis(flat, np.broadcast_to(places, (*batch, self.edges)), self.draw_weights(rng), axis=-1)
         return flat.reshape(*batch, n, n)
 
     def draw_edges(self, rng: Rng, batch: Batch) -> EdgeLists:
         """The same for many arms, without a place for every possible edge."""
-        low, high = self.weight_range
         effect, cause = np.divmod(draw_pairs(rng, batch, self.n_arms, self.edges), self.n_arms)
-        shape = (*batch, self.edges)
+        return sorted_edges(effect, cause, np.broadcast_to(self.draw_weights(rng), effect.shape), self.n_arms)
+
+    def draw_weights(self, rng: Rng) -> Array:
+        """The weights of all edges."""
+        low, high = self.weight_range
         weights = low + (high - low) * rng.uniform(max(self.edges, 1))[..., : self.edges]
-        if self.harmful > 0:
-            weights = np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
-        return sorted_edges(effect, cause, np.broadcast_to(weights, shape), self.n_arms)
+        if self.harmful == 0:
+            return weights
+        return np.where(rng.uniform(max(self.edges, 1))[..., : self.edges] < self.harmful, -weights, weights)
 
     def draw_means(self, rng: Rng, batch: Batch) -> Array:
         """Means uniform on [0, 1]; at each change `changed` of the arms get a new one."""

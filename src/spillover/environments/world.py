@@ -14,6 +14,7 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 
 LAWS = ("bernoulli", "beta", "pareto")
+HANDED_ON = ("budget", "horizon", "smooth", "law", "concentration", "noise", "observes")  # by environments to worlds
 TAIL, LARGEST_DRAW = 1.5, 30.0  # of Pareto rewards: the exponent, and the largest multiple of the smallest one
 MEAN_DRAW = TAIL / (TAIL - 1.0) * (1.0 - LARGEST_DRAW ** (1.0 - TAIL)) / (1.0 - LARGEST_DRAW**-TAIL)
 LARGEST_PARETO = LARGEST_DRAW / MEAN_DRAW  # of an arm with mean 1

@@ -35,7 +35,7 @@ MOST_UNTRIED = 0.1  # share of choices that the log knows nothing about, above w
 POINTS = 200  # of a course, at most
 
 
-class Course(NamedTuple):
+class PayoffCurve(NamedTuple):
     """The expected payoff up to some rounds, with its 95% interval."""
 
     mean: Array
@@ -64,7 +64,7 @@ class Answer:
     arms: tuple[str, ...]  # that it chose in at least one of a hundred choices, the most frequent first
     untried: tuple[str, ...]  # those of them that the log never chose
     untried_share: float  # of its choices
-    course: Course
+    course: PayoffCurve
     weighed: Weighed | None = None  # by propensities, of all rounds together
 
     @property
@@ -119,7 +119,7 @@ def answer_of(name: str, found: Counterfactual, logged: Counterfactual, log: Log
         arms=tuple(log.arms[j] for j in order),
         untried=tuple(log.arms[j] for j in order if not tried[j]),
         untried_share=float(found.shares[~tried].sum()),
-        course=Course(sign * found.course[:, kept].mean(axis=0), low, high),
+        course=PayoffCurve(sign * found.course[:, kept].mean(axis=0), low, high),
     )
 
 

@@ -1,7 +1,11 @@
-"""Describe experiments and searches: worlds, delays and policies by name, and their combinations."""
+"""Describe experiments and searches: worlds, delays and policies by name, their combinations, and sizes to refuse.
+
+A grid with a digit too many, a horizon in seconds instead of days: they would end in a full memory or run for years.
+`any_size` (on the command line `--any-size`) runs them all the same.
+"""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,13 +16,42 @@ from spillover import validate
 from spillover.contracts import Delay, Environment, as_policy
 from spillover.contracts.hyperparameters import with_values
 from spillover.experiments.compute import BlockTask, CellTask, describe, digest, source_digest
-from spillover.experiments.forecast import Size, size_of
+from spillover.formatting import count_of
 from spillover.policies import find_policy
 from spillover.rng import Purpose, Rng
 from spillover.types import Array
 
 BATCH_SIZE = 500  # large enough to spread the overhead of a round, small enough for the processor's cache
 TUNING_SEED = 1_000_003  # shipped experiments report small seeds
+MOST_ARMS = 1_000_000  # of a world in a file
+MOST_CELLS = 100_000  # each is a file
+MOST_ROUNDS = 2_000_000_000  # over all cells: at 0.05 ms and more each, more than a day
+ANYWAY = "--any-size runs it all the same"
+
+
+class Size(NamedTuple):
+    """The size of an experiment or a search."""
+
+    cells: int
+    rounds: int  # over all cells: each plays its replications at once
+    learner_rounds: int  # over all replications
+
+
+def size_of(parts: Iterable[tuple[int, int, int]]) -> Size:
+    """Add up the size of all parts: cells, replications over all of them, rounds of each."""
+    cells, replications, rounds = np.array([*parts, (0, 0, 0)], object).T
+    return Size(int(cells.sum()), int((cells * rounds).sum()), int((replications * rounds).sum()))
+
+
+def plan(name: str, size: Size, any_size: bool) -> str:
+    """Say in a line what will be computed; a ValueError if it is beyond what anybody waits for."""
+    if not any_size:
+        if size.cells > MOST_CELLS:
+            raise ValueError(f"{name}: {size.cells:,} cells: must be at most {MOST_CELLS:,} ({ANYWAY})")
+        if size.rounds > MOST_ROUNDS:
+            accepted = f"must be at most {MOST_ROUNDS:,} ({ANYWAY})"
+            raise ValueError(f"{name}: {size.rounds:,} rounds over all cells: {accepted}")
+    return f"{name}: {count_of(size.cells, 'cell')}, {size.learner_rounds:,} rounds of learners"
 
 
 @dataclass(frozen=True, kw_only=True)

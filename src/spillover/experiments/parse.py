@@ -17,8 +17,17 @@ from spillover.contracts import as_policy, suited
 from spillover.contracts.hyperparameters import value_of
 from spillover.delays import DELAYS
 from spillover.environments import ENVIRONMENTS
-from spillover.experiments.experiment import TUNING_SEED, Comparison, Entry, Experiment, Search
-from spillover.experiments.forecast import ANYWAY, MOST_ARMS, MOST_CELLS, MOST_ROUNDS
+from spillover.experiments.experiment import (
+    ANYWAY,
+    MOST_ARMS,
+    MOST_CELLS,
+    MOST_ROUNDS,
+    TUNING_SEED,
+    Comparison,
+    Entry,
+    Experiment,
+    Search,
+)
 from spillover.experiments.toml_file import ExperimentError, File, Place, build, make, parameters, parameters_of
 from spillover.files import Excessive, parse_toml, read_toml_text
 from spillover.formatting import printable

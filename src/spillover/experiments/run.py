@@ -47,7 +47,7 @@ def run_experiment(
     engine: "serial" (this process), "loky" (processes of this machine), "dask" or "ray". jobs: number of workers
     (default: the cores). address: of a running Dask or Ray cluster. progress: a bar on stderr, unless piped. begin:
     called with the tasks to be computed before the first of them is, if there is one. notify: called with messages for
-    people, such as that the run waits for another process.
+    people, such as that a cell is damaged, or that the run waits for another process.
     A run can be interrupted at any time and continued later, and several processes can work on one folder.
 
     >>> import tempfile
@@ -59,7 +59,7 @@ def run_experiment(
     """
     store, cells = CellStore(folder), experiment.cells()
     open_store(store, experiment, cells)
-    missing = find_missing(store, cells)
+    missing = find_missing(store, cells, notify)
     if missing:
         total = sum(cell.count for cell in unique(cells).values())
         with progress_bar(total, missing, progress) as bar:
@@ -111,8 +111,8 @@ def unique(cells: list[Cell]) -> dict[str, Cell]:
     return {cell.id: cell for cell in cells}
 
 
-def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
-    """Find the cells to compute; warns about damaged ones."""
+def find_missing(store: CellStore, cells: list[Cell], notify: Callable[[str], None]) -> dict[str, Cell]:
+    """Find the cells to compute; says which are damaged."""
     missing = {}
     for name, cell in unique(cells).items():
         try:
@@ -120,7 +120,7 @@ def find_missing(store: CellStore, cells: list[Cell]) -> dict[str, Cell]:
         except FileNotFoundError:
             missing[name] = cell
         except Damaged as error:
-            warnings.warn(f"{error}; {cell} is computed again", stacklevel=3)
+            notify(f"{error}; {cell} is computed again")
             missing[name] = cell
     return missing
 

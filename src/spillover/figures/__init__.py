@@ -7,8 +7,16 @@ with needed_for("a figure", "plot"):
     from spillover.figures.decision import decision_figure
     from spillover.figures.graph import edges_of, graph_figure, graph_pair
     from spillover.figures.grid import grid_figure
-    from spillover.figures.learning import graph_error_figure, means_figure, ratio_figure, ratio_panels
-    from spillover.figures.regret import course_figure, delay_figure, regret_figure, regret_panels
+    from spillover.figures.over_time import (
+        course_figure,
+        delay_figure,
+        graph_error_figure,
+        means_figure,
+        ratio_figure,
+        ratio_panels,
+        regret_figure,
+        regret_panels,
+    )
     from spillover.figures.style import (
         Style,
         figure_bytes,

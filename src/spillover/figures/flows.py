@@ -13,7 +13,6 @@ from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox
 from numpy.typing import ArrayLike
 
-from spillover.figures.select_arms import Flow, scale_limit
 from spillover.figures.style import COLORS, LONG_NAME, NAMED_NODES, as_written, figure_of, short_names
 from spillover.reasons import ArmReason, layers
 from spillover.types import Array
@@ -21,6 +20,15 @@ from spillover.types import Array
 Places = dict[int, tuple[float, float]]
 ZIGZAG = (0.5, 0.82, 0.18, 0.66, 0.34)  # heights of arms alone in their column, so that arrows do not overlap
 IN_A_ROW = 8  # arms without any edge
+
+
+class Flow(NamedTuple):
+    """An edge that is drawn."""
+
+    cause: int
+    effect: int
+    amount: float  # the flow if the chosen arms are played
+    weight: float
 
 
 def places(nodes: Sequence[int], adjacency: Array, apart: float = 0.16) -> Places:
@@ -257,6 +265,14 @@ def named_above(drawn: Sequence[Flow], where: Places) -> set[int]:
         if free and sum(rise < 0 for rise in rises) > sum(rise > 0 for rise in rises):
             found.add(arm)
     return found
+
+
+def scale_limit(shown: Sequence[ArmReason]) -> float:
+    """Return where the axis ends: infinite or very large scores must not squeeze the others."""
+    sizes = np.array([abs(arm.score) for arm in shown if np.isfinite(arm.score) and arm.score != 0])
+    if not len(sizes):
+        return 1.0
+    return 1.12 * float(sizes[sizes <= 50 * np.median(sizes)].max())
 
 
 def node_sizes(shown: Sequence[ArmReason], widest: float) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""What the adaptive graph learner knows: candidates, the evidence for each, changes of the graph, doubts about z."""
+"""The state of the adaptive graph learner: candidates, the evidence for each, changes of the graph, doubts about z."""
 
 from typing import Annotated, Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the regression of y on z says against the assumptions: the declared order, and equal units of z and y."""
+"""Test the assumptions by the regression of y on z: the declared order, and equal units of z and y."""
 
 import numpy as np
 

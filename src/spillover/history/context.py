@@ -43,7 +43,7 @@ ENDING = r"(?: ?of ?(?:the )?(?:year|day))?(?: ?(?:no|nr|num|number|index))?"  #
 BUILT_IN = ("month", "weekday", "season", "trend")
 
 
-class Part(NamedTuple):
+class ContextColumns(NamedTuple):
     """A few columns of context that belong together: those of one column of the table, or of a built-in."""
 
     source: str  # the column, or the built-in
@@ -53,11 +53,11 @@ class Part(NamedTuple):
     note: str = ""  # what is to be said of it
 
 
-def built_in(name: str, moments: Sequence[datetime | None]) -> Part:
+def built_in(name: str, moments: Sequence[datetime | None]) -> ContextColumns:
     """Context that is computed from the dates of all rounds, the one to decide included."""
     count = len(moments)
     if name == "trend":
-        return Part(name, ("trend",), np.arange(count, dtype=float)[:, None], lambda text: [float(text)])
+        return ContextColumns(name, ("trend",), np.arange(count, dtype=float)[:, None], lambda text: [float(text)])
     dates = [moment for moment in moments if moment is not None]
     if len(dates) < count - 1 or not dates:
         raise ValueError(f"context = {name!r}: must be computed from dates, but the rounds of the table are numbers")
@@ -66,12 +66,12 @@ def built_in(name: str, moments: Sequence[datetime | None]) -> Part:
     return found._replace(values=np.concatenate([found.values, unknown]))
 
 
-def from_dates(name: str, dates: Sequence[datetime]) -> Part:
+def from_dates(name: str, dates: Sequence[datetime]) -> ContextColumns:
     count = len(dates)
     if name == "season":
         angles = [2 * pi * (moment.timetuple().tm_yday - 1) / DAYS for moment in dates]
         values = np.array([[sin(angle), cos(angle)] for angle in angles]).reshape(count, 2)
-        return Part(name, ("season (sine)", "season (cosine)"), values, refuse_given(name))
+        return ContextColumns(name, ("season (sine)", "season (cosine)"), values, refuse_given(name))
     if name == "month":
         return indicators(name, [f"{moment.month}" for moment in dates], sorted({moment.month for moment in dates}))
     present = [WEEKDAYS[day] for day in sorted({moment.weekday() for moment in dates})]
@@ -85,7 +85,7 @@ def refuse_given(name: str) -> Callable[[str], list[float]]:
     return refuse
 
 
-def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Part:
+def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> ContextColumns:
     """0 or 1 for each value but the first; NaN where a cell is empty."""
     kept = [str(value) for value in values][1:]
     known = [str(value) for value in values]
@@ -96,22 +96,24 @@ def indicators(name: str, cells: Sequence[str], values: Sequence[object]) -> Par
         return [float(text == value) for value in kept]
 
     table = [[np.nan] * len(kept) if cell == "" else encode(cell) for cell in cells]
-    return Part(
+    return ContextColumns(
         name, tuple(f"{name}={value}" for value in kept), np.array(table).reshape(len(cells), len(kept)), encode
     )
 
 
-def number_part(name: str, values: Array) -> Part:
+def number_part(name: str, values: Array) -> ContextColumns:
     def encode(text: str) -> list[float]:
         try:
             return [float(text)]
         except ValueError:
             raise ValueError(f"{name} = {text!r}: must be a number") from None
 
-    return Part(name, (name,), values[:, None], encode)
+    return ContextColumns(name, (name,), values[:, None], encode)
 
 
-def column_parts(column: Column, place: IntArray, count: int, arms: Sequence[tuple[str, IntArray]]) -> list[Part]:
+def column_parts(
+    column: Column, place: IntArray, count: int, arms: Sequence[tuple[str, IntArray]]
+) -> list[ContextColumns]:
     """The context in a column. place: the round of every row. arms: of each arm its name and rows, for a long table.
 
     If the cells of a round differ, there is one column of context for each arm.
@@ -159,7 +161,7 @@ def per_round(values: Array, rounds: IntArray, count: int) -> Array | None:
     return np.where(np.isfinite(low), low, np.nan)
 
 
-def text_part(name: str, texts: Sequence[str], rounds: IntArray, count: int) -> Part:
+def text_part(name: str, texts: Sequence[str], rounds: IntArray, count: int) -> ContextColumns:
     """A column of texts, the same in all rows of a round."""
     cells = [""] * count
     for text, t in zip(texts, rounds.tolist(), strict=True):
@@ -193,7 +195,9 @@ class Context(NamedTuple):
     notes: list[str]
 
 
-def whole_context(parts: Sequence[Part], played: int, given: Mapping[str, object], absent: set[str]) -> Context:
+def whole_context(
+    parts: Sequence[ContextColumns], played: int, given: Mapping[str, object], absent: set[str]
+) -> Context:
     """Put the parts together. played: the number of rounds that were played; the row after them is the one to decide.
 
     given: values for the round to decide. absent: columns that belong to one arm, and are empty where it has no row.
@@ -271,7 +275,7 @@ def context_of(
     position[rounds] = np.arange(len(rounds))
     rows = np.flatnonzero(position[panel.place] >= 0)
     window = Window(rounds, rows, position[panel.place[rows]], len(played) + 1)
-    parts: list[Part] = []
+    parts: list[ContextColumns] = []
     absent: set[str] = set()
     for item in items:
         for part, own in parts_of_item(frame, panel, item, reading, window):
@@ -280,7 +284,9 @@ def context_of(
     return whole_context(parts, len(played), given, absent)
 
 
-def parts_of_item(frame: Frame, panel: Panel, item: Item, reading: Reading, window: Window) -> list[tuple[Part, bool]]:
+def parts_of_item(
+    frame: Frame, panel: Panel, item: Item, reading: Reading, window: Window
+) -> list[tuple[ContextColumns, bool]]:
     """The context that an item names: columns of the table, or a built-in; and whether each belongs to one arm."""
     free = [name for name in frame.names if name not in reading.used]
     named = item.is_pattern or item.name.casefold() in {name.casefold() for name in free}

@@ -1,4 +1,4 @@
-"""What the routes of a server share: the service, the tokens, those who wait for changes, the metrics."""
+"""The state that the routes of a server share: the service, the tokens, those who wait for changes, the metrics."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Where compiled code is stored: under a hash of all that it is made of.
+"""Store compiled code under a hash of all that it is made of.
 
 That is the bytecode of a function and of every function that it can reach, with the constants and records that they
 use. Numba's own cache does not find functions again that are made inside of another one, and does not notice a change

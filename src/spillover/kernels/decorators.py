@@ -1,4 +1,4 @@
-"""How compiled functions are declared: into their callers, by themselves, or for Python; and memory on the stack."""
+"""Declare compiled functions: into their callers, by themselves, or for Python; and memory on the stack."""
 
 from typing import Any, Final
 

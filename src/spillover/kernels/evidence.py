@@ -1,4 +1,4 @@
-"""How well candidates predict the payoff: discounted sums, and the candidate to use."""
+"""Score candidates by their predictions of the payoff: discounted sums, and the candidate to use."""
 
 import math
 from typing import Final

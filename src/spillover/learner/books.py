@@ -1,4 +1,4 @@
-"""What many learners keep besides the states of their policies: rounds, contexts, delays and pending rounds.
+"""The books of many learners, besides the states of their policies: rounds, contexts, delays and pending rounds.
 
 A pending round has a place in a table with one column for each kind of value. Places of rounds that are over are used
 again. Every change is prepared first (`room_for`, which changes nothing that is seen) and then made by assignments that

@@ -1,4 +1,4 @@
-"""What learners are made with, and the state of a policy in use.
+"""The parts of a learner, and the state of a policy in use.
 
 A call that fails or is interrupted changes nothing, or is complete: whatever can fail is done first, and changes are
 made at the end, by functions that may be repeated.

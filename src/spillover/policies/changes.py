@@ -1,4 +1,4 @@
-"""What policies share that filter the time of the last change: pulls in flight, and the rivals of an arm.
+"""Parts of policies that filter the time of the last change: pulls in flight, and the rivals of an arm.
 
 They are functions of one learner, whose state has `rounds`, `last_pull`, `in_flight` and `longest_delay`.
 """

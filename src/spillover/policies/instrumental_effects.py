@@ -1,4 +1,4 @@
-"""What choosing an arm does to each outcome, with its uncertainty: by the structural equations, and without a graph."""
+"""The effects of choosing an arm on each outcome, and their uncertainty: by the equations, and without a graph."""
 
 from typing import NamedTuple
 

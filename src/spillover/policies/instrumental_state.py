@@ -1,4 +1,4 @@
-"""What InstrumentalSEM has learned: its belief about own effects, the structural equations and their statistics."""
+"""The state of InstrumentalSEM: its belief about own effects, the structural equations and their statistics."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What SwitchingSEM takes for granted: how means change, how long outcomes take, and what better arms are worth."""
+"""The assumptions of SwitchingSEM: how means change, how long outcomes take, and what better arms are worth."""
 
 import numpy as np
 

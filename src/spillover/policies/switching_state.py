@@ -1,4 +1,4 @@
-"""What SwitchingSEM knows: hypotheses about changes, means that drift, arms that do not report."""
+"""The state of SwitchingSEM: hypotheses about changes, means that drift, arms that do not report."""
 
 from typing import Any, NamedTuple
 

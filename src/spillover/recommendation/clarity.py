@@ -1,4 +1,4 @@
-"""Whether the data can tell yet which arms are best, and what it costs, and may bring, to try another one."""
+"""Tell whether the data can tell yet which arms are best, and what it costs, and may bring, to try another one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple

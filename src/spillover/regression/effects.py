@@ -1,4 +1,4 @@
-"""What choosing each arm brings: the posterior of total effects, averaged over structures."""
+"""The effect of choosing each arm: the posterior of total effects, averaged over structures."""
 
 from collections.abc import Collection, Sequence
 from math import erf

@@ -1,4 +1,4 @@
-"""What else moves the outcomes besides the choices of a round, chosen by the evidence of the data.
+"""Choose by the evidence of the data what else moves the outcomes, besides the choices of a round.
 
 Candidates are a trend, a slowly moving level, effects in later rounds, effects that drift or changed once, and a
 context that moves effects. Each is a block of columns whose coefficients have a common variance; a variance of 0 leaves

@@ -1,4 +1,4 @@
-"""What a call of the service may be refused with."""
+"""Errors that a call of the service may be refused with."""
 
 import re
 from collections.abc import Iterator, Mapping

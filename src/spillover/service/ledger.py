@@ -1,4 +1,4 @@
-"""What the entries of a stream say of its rounds, folded in order; no clock is read."""
+"""Fold the entries of a stream, in order, into what is known of its rounds; no clock is read."""
 
 import copy
 from bisect import bisect_left, bisect_right

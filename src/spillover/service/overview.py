@@ -1,4 +1,4 @@
-"""What a person wants to see of a stream, as plain values: its rounds now, and how its estimates have moved."""
+"""A stream as a person wants to see it, as plain values: its rounds now, and how its estimates have moved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -209,21 +209,19 @@ class Pure(Wrapper):
         return choice
 
     def observe(self, state: State, context: Array) -> State:
-        before, given = snapshot(state), {"context": np.array(context)}
-        after = super().observe(state, context)
-        where = f"in round {self.played_rounds + 1}"
-        demand_equal({"context": np.asarray(context)}, given, f"observe changed the context {where}", "copy it first")
-        remedy = "return state._replace(...) with new arrays: only update may rewrite them"
-        demand_equal(snapshot(state), before, f"observe changed the state {where}", remedy)
-        return after
+        return self.leaves_arguments("observe", "context", "context", super().observe, state, context)
 
     def played(self, state: State, x: BoolArray) -> State:
-        before, given = snapshot(state), {"x": np.array(x)}
-        after = super().played(state, x)
-        where = f"in round {self.played_rounds}"
-        demand_equal({"x": np.asarray(x)}, given, f"played changed the decision {where}", "copy x first")
+        return self.leaves_arguments("played", "decision", "x", super().played, state, x)
+
+    def leaves_arguments(self, name: str, what: str, key: str, function: Any, state: State, given: Any) -> State:
+        """Call a function; it may change neither the state nor what it is given."""
+        before, kept = snapshot(state), {key: np.array(given)}
+        after = function(state, given)
+        where = f"in round {self.played_rounds + (name == 'observe')}"
+        demand_equal({key: np.asarray(given)}, kept, f"{name} changed the {what} {where}", "copy it first")
         remedy = "return state._replace(...) with new arrays: only update may rewrite them"
-        demand_equal(snapshot(state), before, f"played changed the state {where}", remedy)
+        demand_equal(snapshot(state), before, f"{name} changed the state {where}", remedy)
         return after
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:

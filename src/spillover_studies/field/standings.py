@@ -1,4 +1,4 @@
-"""Who wins where, and whether a graph helps: from the records of the study."""
+"""Tell who wins where, and whether a graph helps: from the records of the study."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
