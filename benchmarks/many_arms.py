@@ -64,7 +64,7 @@ def against_dense() -> None:
         ratios, spent, regrets = [], np.zeros(2), np.zeros(2)
         for seed in range(FRESH, FRESH + worlds):
             totals, sizes = np.zeros(2), [0, 0]
-            policies = [sp.NDCSEM(graph=graph, start="sweep") for graph in ("dense", "candidates")]
+            policies = [sp.NDCSEM(graph=graph, initialisation="sweep") for graph in ("dense", "candidates")]
             for sides in zip(*(session(policy, world_of(n, s, rounds), seed) for policy in policies), strict=True):
                 totals += [side.regret for side in sides]
                 spent += [side.learner for side in sides]

@@ -55,7 +55,7 @@ SEES_Z = ("baseline", "noise", "hidden")  # where SwitchingSEM that sees z is me
 class Waiting(sp.InstrumentalSEM):
     """Learns a round when its last arm has reported."""
 
-    accepts_missing = False
+    traits = sp.InstrumentalSEM.traits._replace(accepts_missing=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,8 @@ import numpy as np
 import spillover as sp
 from benchmarks.told_filters import Drifting, Filter, KnownChanges, KnownCourse
 from benchmarks.told_weights import ToldWeights
+from spillover.contracts.world import drawn as drawn_course
 from spillover.environments.world import SEMWorld
-from spillover.foresight import drawn as drawn_course
 from spillover.metrics import mean_interval
 from spillover.policies.reference import DelayedOracle
 from spillover.policies.switching_model import HORIZON, HORIZON_OF_DELAY

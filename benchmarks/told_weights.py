@@ -19,7 +19,9 @@ class ToldWeights(sp.SwitchingSEM):
     def __init__(self) -> None:
         super().__init__(graph="none")
 
-    def with_world(self, world: ScoredWorld) -> "ToldWeights":
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> "ToldWeights":
+        if world is None:
+            return self
         own = copy(self)
         own.__dict__["told"] = np.array(world.weights(1))  # it is frozen
         return own

@@ -26,19 +26,17 @@ class Recorder(sp.Policy):
     rewards: bool = False
     log: Any = field(default_factory=list, compare=False, repr=False)
 
-    needs_outcomes = False
-    uses_context = True
-    accepts_doses = True
-    explains = True
-    order_free = False
-
     @property
-    def accepts_missing(self) -> bool:
-        return self.missing
-
-    @property
-    def needs_rewards(self) -> bool:
-        return self.rewards
+    def traits(self) -> sp.Traits:
+        return sp.Traits(
+            needs_rewards=self.rewards,
+            needs_outcomes=False,
+            uses_context=True,
+            accepts_missing=self.missing,
+            accepts_doses=True,
+            order_free=False,
+            explains=True,
+        )
 
     def init(self, problem, rng, batch=()):
         zero = np.zeros(batch, np.int64)

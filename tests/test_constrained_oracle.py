@@ -345,7 +345,7 @@ def test_more_arms_than_the_budget_are_refused(entrance):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_compiled_form_is_checked_too(threads):
-    assert PlaysAll().compiled_rounds
+    assert PlaysAll().runs_compiled
     with pytest.raises(ValueError, match=TOO_MANY):
         sp.simulate(PlaysAll(), WORLD, 2, replications=8, threads=threads)
 

@@ -52,9 +52,9 @@ def test_each_outcome_has_the_context_of_its_own_round(delay):
 def test_a_policy_is_specialised_before_it_starts():
     @dataclass(frozen=True, kw_only=True)
     class General(sp.Uniform):
-        needs_rewards = True
+        traits = sp.Uniform.traits._replace(needs_rewards=True)
 
-        def for_problem(self, problem):
+        def for_problem(self, problem, world=None):
             return sp.Uniform() if problem.observes != "both" else self
 
     general = General()
@@ -79,7 +79,7 @@ def test_a_policy_that_does_not_suit_gets_one_clear_line(observes):
 def test_a_policy_that_needs_the_outcomes_is_told_so():
     @dataclass(frozen=True, kw_only=True)
     class Outcomes(sp.Uniform):
-        needs_outcomes = True
+        traits = sp.Uniform.traits._replace(needs_outcomes=True)
 
     require_suits(Outcomes(), sp.Problem(4, 2, observes="overall"))
     with pytest.raises(

@@ -1,12 +1,13 @@
 """The contract of graph learners: the package's learners keep it, and every check can fail."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from spillover.graph import GRAPHS, AdaptiveGraph, GraphLearner, InstrumentGraph, PayoffWeights, SparseGraph
+from spillover.graph.learner import GraphTraits
 from spillover.testing import check_graph_learner
 from spillover.testing.graphs import GRAPH_CHECKS, USUAL
 from tests.own_parts import load
@@ -54,8 +55,8 @@ class NotDerived:
     ridge: float = 1.0
 
 
-NoPromise = broken(RidgeGraph, order_free=None)
-LearnsAfterAll = broken(RidgeGraph, learns=False)
+NoPromise = broken(RidgeGraph, traits=GraphTraits(order_free=cast(Any, None)))
+LearnsAfterAll = broken(RidgeGraph, traits=GraphTraits(learns=False))
 GrowingType = starting(lambda graph, *_: graph._replace(cross=graph.cross.astype(int)))
 SharedLeaf = starting(lambda graph, problem, *_: graph._replace(possible=np.ones(problem.n_arms, bool)))
 InfiniteWeights = with_weights(lambda self, weights: np.where(weights > 1.2, np.inf, weights))
@@ -107,18 +108,18 @@ class Diary(RidgeGraph):
 class Impatient(RidgeGraph):
     """Counts an outcome that has not arrived."""
 
-    def absorb(self, graph, z, y, weight, played_at):
-        return super().absorb(graph, z, y, np.ones_like(weight), played_at)
+    def absorb(self, graph, z, y, weight, *told):
+        return super().absorb(graph, z, y, np.ones_like(weight), *told)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fades(RidgeGraph):
     """Weights outcomes by the order of their arrival."""
 
-    def absorb(self, graph, z, y, weight, played_at):
+    def absorb(self, graph, z, y, weight, *told):
         fading = np.where(np.asarray(weight, float) > 0, 0.8, 1.0)[..., None, None]
         faded = graph._replace(gram=fading * graph.gram, cross=fading * graph.cross)
-        return super().absorb(faded, z, y, weight, played_at)
+        return super().absorb(faded, z, y, weight, *told)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,7 @@ class NeedsRewards(RidgeGraph):
 class SmoothedOverSolutions(RidgeGraph):
     """Moves half of the way to the solution whenever it is solved for."""
 
-    deferrable = True
+    traits = GraphTraits(deferrable=True)
 
     def solve(self, graph):
         before = graph.weights.copy()
@@ -187,7 +188,7 @@ def test_every_check_has_something_that_it_catches():
 
 @dataclass(frozen=True, kw_only=True)
 class HonestFades(Fades):
-    order_free = False
+    traits = GraphTraits(order_free=False)
 
 
 def test_an_honest_learner_is_excused_from_order():

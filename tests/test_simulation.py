@@ -19,7 +19,7 @@ def played(policy, environment, delay, replications=REPLICATIONS, seed=SEED):
     """The rounds behind a simulation, with the worlds they are played in."""
     rng = sp.Rng(seed, np.arange(replications))
     world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (replications,))
-    player = policy.with_world(world)
+    player = policy.for_problem(world.problem, world)
     log = [
         (t, x.copy(), outcome, sp.state.copy_state(state))
         for t, x, outcome, state in sp.rounds(player, world, delay, rng, (replications,))

@@ -85,6 +85,6 @@ def test_told_weights_are_those_of_the_world():
     assert_array_equal(alone.regret, told.regret)
     rng = sp.Rng(0, np.arange(3))
     world = environment.draw(rng.at(Purpose.WORLD), (3,))
-    policy = ToldWeights().with_world(world)
+    policy = ToldWeights().for_problem(world.problem, world)
     state = policy.init(world.problem, rng.at(Purpose.START), (3,))
     assert_allclose(policy.explain(state, rng).weights, world.weights(1), rtol=1e-12)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state
 from spillover.contracts import Policy
+from spillover.contracts import Traits as Traits
 from spillover.delays import ConstantDelay as ConstantDelay
 from spillover.delays import GeometricDelay as GeometricDelay
 from spillover.delays import LossyDelay as LossyDelay

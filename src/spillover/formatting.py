@@ -1,5 +1,6 @@
 """Format text for people: printable names, numbers, estimates and their intervals, tables in HTML."""
 
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
@@ -217,8 +218,8 @@ def interval_of(intervals: Any, *place: int) -> Interval | None:
     """One interval of an explanation; None where there is none."""
     if intervals is None:
         return None
-    low, high = np.asarray(intervals, float)[place]
-    return (float(low), float(high)) if np.isfinite(low) and np.isfinite(high) else None
+    low, high = np.asarray(intervals, float)[place].tolist()
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
 def short_number(value: float) -> str:

@@ -116,7 +116,9 @@ class Rng:
 
     def restarted(self) -> "Rng":
         """The same streams at the same purpose and round, from the beginning: they repeat earlier draws."""
-        return self.spread(self.keys.shape[:-1])
+        other = self.at(Purpose(int(self.purpose)))
+        other.round = self.round
+        return other
 
     def address(self) -> tuple[NDArray[np.uint64], np.uint64, Any, np.uint64]:
         """(key, call, round, purpose) of the next draw, for kernels that draw numbers themselves."""

@@ -149,7 +149,7 @@ class LearnerView:
     def decision(self) -> str:
         """The next decision and its reasons, without paths and swaps, which take long for many arms."""
         learner = self.learner
-        if not learner.policy.explains:
+        if not learner.policy.traits.explains:
             return sentences([f"{type(learner.policy).__name__} gives no reasons."])
         try:
             reasons = learner.reasons(paths=0, swaps=0)

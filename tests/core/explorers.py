@@ -65,7 +65,7 @@ class Explorer(CorePolicy):
 
     grids = ("epsilon", "bonus")
     memos = 1
-    explains = True
+    traits = sp.Traits(explains=True)
 
     def start(self, problem: sp.Problem, rng: sp.Rng) -> ExplorerState:
         n = problem.n_arms

@@ -49,7 +49,7 @@ CYCLIC = sp.FixedSEM(
 OPTIONS: dict[str, Any] = {
     "ndc-sem, pending": sp.NDCSEM(pending=True),
     "ndc-sem, exploring": sp.NDCSEM(discount=0.95, exploration=0.1),
-    "ndc-sem, sweep": sp.NDCSEM(start="sweep"),
+    "ndc-sem, sweep": sp.NDCSEM(initialisation="sweep"),
     "ndc-sem, unit": sp.NDCSEM(unit=0.5, exploration=0.01),
     "ndc-sem, grid": sp.NDCSEM(discount=np.array([0.9, 0.985]), exploration=0.01),
     "ndc-sem, grid of sparsities": sp.NDCSEM(graph=sp.SparseGraph(sparsity=np.array([0.0, 0.001, 0.1]))),
@@ -94,13 +94,13 @@ def cases() -> dict[str, Callable[[], Played]]:
             found[f"batch, delay 50: {name}"] = partial(simulated, policy, PAPER, 50, replications=count)
         if name not in (*sees, "super-arm-ucb"):  # which would have a million sets of 25 arms
             found[f"batch, 25 arms: {name}"] = partial(simulated, policy, more, sp.GeometricDelay(15.0), replications=4)
-        if policy.needs_world:
+        if policy.traits.needs_world:
             continue
         found[f"live: {name}"] = partial(live, policy, world)
         found[f"learners: {name}"] = partial(live, policy, world, many=True)
-        if policy.explains and not policy.randomised:
+        if policy.traits.explains and not policy.traits.randomised:
             found[f"replay: {name}"] = partial(replayed, policy, world, 7)
-            if not policy.knows_graph:
+            if not policy.traits.knows_graph:
                 found[f"history: {name}"] = partial(history, policy, world)
     for name in MAIN:
         policy = make[name]()

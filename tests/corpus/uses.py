@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spillover as sp
-from spillover.foresight import score_each
+from spillover.contracts.world import score_each
 from spillover.history import History, replay_history
 from spillover.rng import Purpose
 

@@ -23,7 +23,7 @@ class EpsilonGreedy(sp.Policy):
 
     share: float = 0.2
 
-    needs_rewards = False
+    traits = sp.Traits(needs_rewards=False)
 
     def init(self, problem, rng, batch=()):
         return Counts(np.zeros((*batch, problem.n_arms)), np.zeros((*batch, problem.n_arms)), problem.budget)

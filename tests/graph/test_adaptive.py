@@ -112,7 +112,7 @@ def test_order_unknown_and_rows_above_the_bound(seed):
     graph = learner.init(sp.Problem(n, 3, acyclic=False))
     for t in range(800):
         memo = learner.remember(graph)
-        graph = learner.absorb_expected(graph, Z[t], Y[t], np.array(True), np.array(t + 1), Z[t], memo)
+        graph = learner.absorb(graph, Z[t], Y[t], np.array(True), np.array(t + 1), Z[t], memo)
         graph = learner.solve(graph)
     np.testing.assert_allclose(graph.adjacency, A, atol=1e-3)
     np.testing.assert_allclose(graph.weights, weights_of(A, F), atol=1e-2)

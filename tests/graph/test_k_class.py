@@ -30,7 +30,7 @@ def history(seed, rounds, *, noise=0.0, baseline=None, hidden=0.0, acyclic=True)
 def learn(learner, problem, z, expected, y):
     graph = learner.init(problem)
     for t in range(len(z)):
-        graph = learner.absorb_expected(graph, z[t], y[t], np.array(1.0), np.array(t + 1), expected[t])
+        graph = learner.absorb(graph, z[t], y[t], np.array(1.0), np.array(t + 1), expected[t])
     for _ in range(40):  # solve again until it has converged
         graph = learner.solve(graph._replace(solved=np.zeros(())))
     return graph

@@ -53,17 +53,20 @@ def test_a_quote_that_is_never_closed_is_no_crash(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("column", "values", "words"),
     [
-        ("z", pa.array([datetime.datetime(2026, 1, 1), None]), r"is of type timestamp\[us\]: must be numbers or text"),
-        ("y", pa.array([datetime.timedelta(1)] * 2), r"is of type duration\[us\]: must be numbers or text"),
-        ("y", pa.array([[0.5], [0.1]]), "is of type list<.*>: must be numbers or text"),
-        ("arm", pa.array([{"a": 1}, {"a": 2}]), "is of type struct<.*>: must be text or whole numbers"),
-        ("arm", pa.array([b"\xff", b"b"]), "is of type binary and not all of it is UTF-8: must be UTF-8 text"),
+        (
+            "z",
+            pa.array([datetime.datetime(2026, 1, 1), None]),
+            "row 1: z = 2026-01-01 00:00:00: must be a finite number",
+        ),
+        ("y", pa.array([datetime.timedelta(1)] * 2), "row 1: y = '1 day, 0:00:00': must be a finite number"),
+        ("y", pa.array([[0.5], [0.1]]), r"row 1: y = '\[0.5\]': must be a finite number"),
+        ("arm", pa.array([b"\xff", b"b"]), " column 'arm' is not all UTF-8: must be UTF-8 text"),
     ],
 )
 def test_wrong_types_of_parquet_columns_are_refused(column, values, words, tmp_path) -> None:
     path = tmp_path / "h.parquet"
     parquet.write_table(pa.table(TABLE | {column: values}), path)
-    with pytest.raises(ValueError, match=rf"h\.parquet: column '{column}' {words}"):
+    with pytest.raises(ValueError, match=rf"h\.parquet:{words}"):
         read_history(path)
 
 

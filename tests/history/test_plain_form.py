@@ -59,9 +59,8 @@ def test_months_are_rounds(tmp_path) -> None:
     rows = [[f"2026-0{row[0]}", *row[1:]] for row in PLAIN]
     assert read_history(written(tmp_path, rows)).following == "2026-03"
     rows = [[f"0{row[0]}/01/2026", *row[1:]] for row in PLAIN]
-    with pytest.raises(HistoryError) as caught:
+    with pytest.raises(ValueError, match="--dates day-first or --dates month-first"):
         read_history(written(tmp_path, rows))
-    assert "--dates day-first or --dates month-first" in caught.value.lines[0]
     assert read_history(written(tmp_path, rows), dates="day-first").rounds == ("2026-01-01", "2026-01-02")
 
 
@@ -201,18 +200,14 @@ def test_a_table_with_too_many_cells(form, tmp_path, monkeypatch):
 @pytest.mark.parametrize("columns", ["round,arm,chosen,z,y", "week,store,promo,reward,sales"])
 def test_a_table_with_too_many_arms(columns, tmp_path, monkeypatch):
     """In the names that need no options, which are read in parts, and in others."""
-    for module in ("plain_form", "panel"):
-        monkeypatch.setattr(f"spillover.history.{module}.MOST_ARMS", 20)
+    monkeypatch.setattr("spillover.history.panel.MOST_ARMS", 20)
     rows = [(t, f"arm-{k}", k % 2, 0, 0) for t in (1, 2) for k in range(21)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join([columns, *(",".join(map(str, row)) for row in rows)]) + "\n")
     refused(path, "more than 20 arms", columns=",".join(map("=".join, zip(NAMES, columns.split(","), strict=True))))
 
 
-def test_a_table_with_too_many_blank_rows(tmp_path, monkeypatch):
+def test_rows_without_any_value_are_left_out(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("round,arm,chosen,z,y\n1,a,1,1,1\n2,a,0,0,0\n" + ",,,,\n" * 10 + "3,a,1,1,1\n")
+    path.write_text("round,arm,chosen,z,y\n1,a,1,1,1\n2,a,0,0,0\n" + ", ,,,\n" * 10 + "3,a,1,1,1\n")
     assert len(read_history(path).x) == 3
-    monkeypatch.setattr("spillover.history.plain_form.MOST_BLANK", 9)
-    with pytest.raises(ValueError, match="more than 9 rows without any value: must be at most that many"):
-        read_history(path)

@@ -9,8 +9,9 @@ import pytest
 import spillover as sp
 from spillover.contracts import Adapted
 from spillover.graph import SparseGraph
+from spillover.graph.learner import GraphTraits
 from spillover.history import History, read_history, replay_history
-from spillover.history.replay import Checkpoints, schedule_of
+from spillover.history.replay import Checkpoints, as_history_policy, schedule_of
 from spillover.policies import POLICIES
 from spillover.recommendation.question import usable_names
 from spillover.state import leaves
@@ -90,7 +91,7 @@ SOLVED: list[None] = []
 class Judged(SparseGraph):
     """A learner that must be solved for now and then, and counts how often it is."""
 
-    judges = True
+    traits = GraphTraits(deferrable=True, judges=True)
 
     def remember(self, graph):
         return graph.weights
@@ -143,7 +144,7 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     """
     arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
     remembers = not isinstance(policy, sp.NDCSEM | sp.policies.CUCB)
-    schedule = schedule_of(policy, remembers, arrived)
+    schedule = schedule_of(as_history_policy(policy), remembers, arrived)
     way = list(schedule.batches())
     stops = [stretch.stop for stretch in way]
     assert stops == sorted(set(stops))
@@ -230,21 +231,12 @@ class Recorder(sp.Policy):
 
     rewards: bool = False
 
-    needs_outcomes = False
-
     @property
-    def needs_rewards(self) -> bool:
-        return self.rewards
+    def traits(self) -> sp.Traits:
+        told = {"needs_rewards": self.rewards, "needs_outcomes": False}
+        return sp.Traits(**told, accepts_missing=self.missing, accepts_doses=self.amounts)
 
-    @property
-    def accepts_missing(self) -> bool:
-        return self.missing
-
-    @property
-    def accepts_doses(self) -> bool:
-        return self.amounts
-
-    def for_problem(self, problem: Problem) -> "Recorder":
+    def for_problem(self, problem: Problem, world: Any = None) -> "Recorder":
         self.seen.append(problem)
         return self
 

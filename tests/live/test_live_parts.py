@@ -97,17 +97,17 @@ def test_parts_teach_a_policy_of_today_what_the_whole_teaches():
 @pytest.mark.parametrize("policy", [sp.SwitchingSEM(), sp.InstrumentalSEM(), sp.NDCSEM()])
 def test_a_round_can_be_closed(policy, tmp_path):
     """Nothing more will arrive: it is no longer pending, and a policy for that learns from it."""
-    problem = sp.Problem(3, 2, observes="both" if policy.needs_rewards else "overall")
+    problem = sp.Problem(3, 2, observes="both" if policy.traits.needs_rewards else "overall")
     learner = sp.Learner(policy, problem, seed=1)
     for x in ([1, 1, 0], [0, 1, 1], [1, 0, 1]):
         learner.play(x)
-    z = [1.0, NAN, 0.0] if policy.needs_rewards else None
+    z = [1.0, NAN, 0.0] if policy.traits.needs_rewards else None
     learner.report(1, z=z, y=[1.0, NAN, 0.0])
     before = learner.explain().pending
     learner.close(1)
     learner.close(2)
     assert learner.pending == [3]
-    if policy.accepts_missing and policy.needs_rewards:
+    if policy.traits.accepts_missing and policy.traits.needs_rewards:
         assert learner.explain().pending[1] < before[1]
         assert learner.explain().mean[1] < 0.5
     learner.save(tmp_path / "learner.json")

@@ -117,7 +117,7 @@ def test_an_arm_that_is_not_played_for_long(name, rounds):
     learner = after_history(name, x, z, z, problem)
     assert_finite(learner)
     assert learner.choose().sum() == 1
-    if learner.policy.explains:
+    if learner.policy.traits.explains:
         score = learner.explain().score
         assert not np.isnan(score).any()
         assert (np.abs(score[np.isfinite(score)]) < 1e8).all()
@@ -152,7 +152,7 @@ def test_forgotten_arms_count_as_never_observed_and_are_tried(exploring):
         tried += x
         learner.report(learner.play(), 0.5 * x, 0.5 * x)
     assert (tried[1:] >= 1).all()
-    if exploring.explains and exploring.quantity == sp.NDCSEM().quantity:
+    if exploring.traits.explains and exploring.traits.quantity == sp.NDCSEM().traits.quantity:
         assert np.isfinite(learner.explain().score).all()  # once they are known again
 
 
@@ -167,7 +167,7 @@ def test_all_rewards_alike(name, level):
         z = level * x
         learner.report(learner.play(), **reported(learner.problem, z, z))
     assert_finite(learner)
-    if learner.policy.explains:
+    if learner.policy.traits.explains:
         learner.reasons()
 
 
@@ -200,9 +200,9 @@ def test_spill_over_that_nearly_never_ends(name):
         z = np.where(x, draws.uniform(0.4, 0.6, size=4), 0.0)
         learner.report(learner.play(), **reported(problem, z, weights @ z))
     assert_finite(learner)
-    if learner.policy.explains:
+    if learner.policy.traits.explains:
         score = learner.explain().score
         assert not np.isnan(score).any()
-    if learner.policy.learns_graph and problem.observes == "both":
+    if learner.policy.traits.learns_graph and problem.observes == "both":
         np.testing.assert_array_equal(learner.choose(), [True, True, False, False])
     assert learner.choose().sum() == 2

@@ -54,7 +54,7 @@ def test_by_arrival_late_feedback_counts_as_new():
             state = policy.played(state, x)
         outcome = sp.Feedback(x, np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.array(4), np.array(True))
         assert explained(policy, policy.update(state, outcome, sp.Rng(0))).count[0] == weight
-        assert policy.order_free is aware
+        assert policy.traits.order_free is aware
 
 
 def test_random_sets_at_the_start_are_uniform():

@@ -17,8 +17,8 @@ from tests.support import explained, sparse
 # Of outcomes whose squares are smaller than the smallest normal number; what is learned is right all the same.
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in fit")
 
-NAMES = [name for name, make in sp.policies.POLICIES.items() if not make().needs_world]
-NEED_A_RANGE = [name for name in NAMES if sp.policies.POLICIES[name]().needs_overall_range]
+NAMES = [name for name, make in sp.policies.POLICIES.items() if not make().traits.needs_world]
+NEED_A_RANGE = [name for name in NAMES if sp.policies.POLICIES[name]().traits.needs_overall_range]
 
 outcomes = st.one_of(
     st.floats(-1e12, 1e12),
@@ -102,7 +102,7 @@ CASES = [(name, declared) for name in NAMES for declared in (True, False) if dec
 @examples(6)
 def test_no_feedback_makes_it_fall_over(name, declared, data):
     policy = sp.policies.POLICIES[name]()
-    run(policy, data.draw(games(declared, knows_graph=policy.knows_graph)))
+    run(policy, data.draw(games(declared, knows_graph=policy.traits.knows_graph)))
 
 
 def one_huge_outcome(size: float) -> Any:
@@ -130,7 +130,7 @@ def one_huge_outcome(size: float) -> Any:
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in NEED_A_RANGE])
 def test_one_huge_outcome(name, size):
     policy = sp.policies.POLICIES[name]()
-    if not policy.knows_graph:
+    if not policy.traits.knows_graph:
         run(policy, one_huge_outcome(size))
 
 
@@ -157,7 +157,7 @@ def test_one_huge_outcome(name, size):
 @examples(4)
 def test_nor_with_settings_at_their_edges(name, settings, data):
     policy = sp.policies.POLICIES[name](**settings)
-    run(policy, data.draw(games(declared=False, knows_graph=policy.knows_graph)))
+    run(policy, data.draw(games(declared=False, knows_graph=policy.traits.knows_graph)))
 
 
 def test_every_policy_is_tried():

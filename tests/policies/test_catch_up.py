@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.contracts import Policy
+from spillover.contracts import learn_rounds
 from spillover.graph import AdaptiveGraph
+from spillover.history import read_history
+from spillover.history.replay import replay_history
+from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
 from spillover.types import Feedback
 from tests.sampling import every, often
@@ -34,8 +37,8 @@ def rounds_of(seed, count, lost=0.2):
 
 
 def lived(policy, state, rounds):
-    """One round after the other, by the default of the contract."""
-    return Policy.catch_up(policy, state, rounds, 1, sp.Rng(0))
+    """One round after the other."""
+    return learn_rounds(policy, state, rounds, 1, sp.Rng(0), policy.learn)
 
 
 def updated(policy, state, rounds):
@@ -98,13 +101,20 @@ def test_learning_and_solving_is_updating(name):
         np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
 
 
-def test_an_update_of_its_own_is_refused():
-    """A history is learned by `learn`: an override of `update` would be skipped."""
-    with pytest.raises(TypeError, match=r"Clipped\.update: must not be overridden.*override that"):
+@pytest.mark.parametrize("base", [sp.NDCSEM, sp.SwitchingSEM, sp.policies.CUCB])
+def test_an_update_of_its_own_takes_effect_in_histories(base):
+    class Deaf(base):
+        def update(self, state, feedback, rng):
+            return state
 
-        class Clipped(sp.NDCSEM):
-            def update(self, state, feedback, rng):
-                return state
+    rows = {"round": [1, 1, 2, 2, 3, 3], "arm": ["a", "b"] * 3, "chosen": [1, 0, 0, 1, 1, 0]}
+    history = read_history(rows | {"z": [0.9, 0, 0, 0.4, 0.8, 0], "y": [0.9, 0.3, 0.3, 0.4, 0.8, 0.3]})
+    for policy, deaf in ((base(), False), (Deaf(), True)):
+        learner = replay_history(policy, history, budget=1)
+        unheard = policy.init(learner.problem, learner.rng.at(Purpose.START))
+        for x in history.x:
+            unheard = policy.played(unheard, x)
+        assert deaf == all(np.array_equal(leaf, leaves(unheard)[name]) for name, leaf in leaves(learner.state).items())
 
 
 @pytest.mark.parametrize("graph", ["payoff", "instrument"])
@@ -144,7 +154,7 @@ def test_a_history_is_learned_by_a_subclasses_own_functions(policy, base):
         leaves(catch_up(each.init(problem, sp.Rng(0)), rounds_of(5, 20), 1, sp.Rng(0)))
         for each, catch_up in (
             (policy, policy.catch_up),
-            (policy, lambda *given: Policy.catch_up(policy, *given)),
+            (policy, lambda *given: learn_rounds(policy, *given, policy.learn)),
             (base, base.catch_up),
         )
     )

@@ -16,7 +16,7 @@ from tests.sampling import every
 
 PROBLEM = sp.Problem(n_arms=5, budget=3)
 MIXED = (Exclusive([0, 1]), Costs([1, 1, 2, 2, 3], limit=4), Requires(4, needs=[0]))
-CAN = [name for name, make in sp.policies.POLICIES.items() if not make().needs_world]
+CAN = [name for name, make in sp.policies.POLICIES.items() if not make().traits.needs_world]
 
 
 @pytest.mark.parametrize("name", every(len(CAN), sorted(CAN, key="sem-ucb".__ne__)))
@@ -247,7 +247,7 @@ def test_a_learner_under_further_constraints_leaves_the_first_one_alone():
 
 def test_what_cannot_be_searched_leaves_the_learner_usable():
     class Silent(sp.NDCSEM):
-        explains = False
+        traits = sp.Traits()
 
     learner = sp.Learner(Silent(), PROBLEM)
     with pytest.raises(TypeError, match="must explain itself to be constrained"):

@@ -19,7 +19,8 @@ CONTEXT = replace(PLAIN, context=2, baseline=True, confounding=0.3, observes="ov
 def played(policy, environment, delay, rows=6):
     rng = sp.Rng(4, np.arange(rows))
     world = environment.draw(rng.at(Purpose.WORLD), (rows,))
-    return world, np.array([r.x for r in sp.rounds(policy.with_world(world), world, delay, rng, (rows,))])
+    player = policy.for_problem(world.problem, world)
+    return world, np.array([r.x for r in sp.rounds(player, world, delay, rng, (rows,))])
 
 
 def top(scores, budget):

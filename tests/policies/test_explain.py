@@ -23,7 +23,7 @@ def play(name, batch=(), horizon=None):
     rng = sp.Rng(11, np.arange(batch[0]) if batch else 0)
     world = WORLD.draw(rng.at(Purpose.WORLD), batch)
     policy: Any = sp.policies.POLICIES[name]()
-    policy = policy.with_world(world)
+    policy = policy.for_problem(world.problem, world)
     shown = explained(policy, policy.init(problem_for(policy, world), rng.at(Purpose.START), batch), rng)
     for played in sp.rounds(policy, world, 2, rng, batch):
         yield shown, played.x, world, played.t
@@ -46,7 +46,7 @@ def test_the_best_by_score_are_played_unless_a_plan_decides(name):
 @pytest.mark.parametrize("name", sp.policies.POLICIES)
 def test_who_learns_a_graph_shows_one(name):
     policy = sp.policies.POLICIES[name]()
-    assert policy.learns_graph == isinstance(policy, GraphPolicy | sp.InstrumentalSEM)
+    assert policy.traits.learns_graph == isinstance(policy, GraphPolicy | sp.InstrumentalSEM)
     shown = next(play(name))[0]
     if name.endswith("known-graph") and "ftrl" not in name:
         assert np.isnan(shown.adjacency).all()

@@ -100,7 +100,7 @@ def test_many_arms_start_with_a_sweep():
     assert start_plan("auto", 500, 5, sp.Rng(0)).shape == (500, 500)
     assert start_plan("auto", 501, 5, sp.Rng(0)).shape == (501,)
     np.testing.assert_array_equal(start_plan("paper", 501, 5, sp.Rng(0)), initialisation(501, 5, sp.Rng(0)))
-    policy = sp.NDCSEM(start="sweep")
+    policy = sp.NDCSEM(initialisation="sweep")
     state = policy.init(sp.Problem(6, 2), sp.Rng(0))
     assert bool(policy.explain(state, sp.Rng(0)).planned)
     for _ in range(3):

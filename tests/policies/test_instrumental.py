@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
+from spillover.contracts import learn_rounds
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.policies.instrumental_worlds import History, draw_history, learn
@@ -163,7 +164,7 @@ def test_history_at_once_equals_round_by_round():
     rounds = history.with_gaps(gaps).feedback()
     start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
     at_once = POLICY.catch_up(start[0], rounds, 1, sp.Rng(0))
-    one_by_one = sp.Policy.catch_up(POLICY, start[1], rounds, 1, sp.Rng(0))
+    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), POLICY.learn)
     for name, leaf in leaves(at_once).items():
         assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
@@ -177,7 +178,7 @@ def test_a_history_with_gaps_and_rounds_without_any_choice_at_once_equals_round_
     rounds = rounds._replace(x=rounds.x & ~idle[:, None], arrived=~late)
     start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
     at_once = POLICY.catch_up(start[0], rounds, 1, sp.Rng(0))
-    one_by_one = sp.Policy.catch_up(POLICY, start[1], rounds, 1, sp.Rng(0))
+    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), POLICY.learn)
     for name, leaf in leaves(at_once).items():
         assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
 

@@ -19,7 +19,7 @@ LATE = ArmDelays((2, 5, 10, 20, 80))
 class Waiting(sp.InstrumentalSEM):
     """Gets a round when its last arm has reported."""
 
-    accepts_missing = False
+    traits = sp.InstrumentalSEM.traits._replace(accepts_missing=False)
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from spillover.simulation.protocol import problem_for
 class Told(Uniform):
     """Does nothing with what it is told."""
 
-    knows_structure = True
+    traits = Uniform.traits._replace(knows_structure=True)
 
 
 def test_the_structure_is_where_edges_are_and_not_what_they_weigh():

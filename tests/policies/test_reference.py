@@ -15,7 +15,7 @@ def play(policy, delay, replications=5, environment=ENVIRONMENT, seed=1):
     """All decisions, (rounds, replications, n), and the worlds they were made in."""
     rng = sp.Rng(seed, np.arange(replications))
     world = environment.draw(rng.at(sp.rng.Purpose.WORLD), (replications,))
-    player = policy.with_world(world)
+    player = policy.for_problem(world.problem, world)
     return np.array([r.x for r in sp.rounds(player, world, delay, rng, (replications,))]), world
 
 

@@ -1,10 +1,13 @@
 """Arms that never report: whether silence is a reward of 0, and rounds that arrive in parts."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
+from spillover.contracts import learn_rounds
 from spillover.delays import ArmDelays, BadNewsDelay, ConstantDelay, ConversionDelay, LossyDelay
 from spillover.policies import DiscountedTS
 from spillover.policies.switching_state import HYPOTHESES, empty_silence
@@ -76,9 +79,9 @@ def test_rounds_in_parts_of_a_history_are_learned_one_by_one():
     z[3, x[3]] = np.nan
     rounds = Feedback(x, z, z, np.zeros(12, np.int64), np.ones(12, bool), complete=np.ones(12, bool))
     states = []
-    for catch_up in (sp.SwitchingSEM.catch_up, sp.Policy.catch_up):
+    for catch_up in (policy.catch_up, partial(learn_rounds, policy, learn=policy.learn)):
         state = policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START))
-        states.append(sp.state.leaves(catch_up(policy, state, rounds, 1, sp.Rng(1))))
+        states.append(sp.state.leaves(catch_up(state, rounds, 1, sp.Rng(1))))
     for name, leaf in states[0].items():
         assert_array_equal(leaf, states[1][name], err_msg=name)
 

@@ -9,7 +9,7 @@ import spillover as sp
 
 WORLD = sp.SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=40, changes=(20,), noise=0.2)
 USES_Z = "instrumental-sem"  # it does not need z, but uses it where it is observed
-NAMES = [name for name, make in sp.policies.POLICIES.items() if not make().needs_rewards and name != USES_Z]
+NAMES = [name for name, make in sp.policies.POLICIES.items() if not make().traits.needs_rewards and name != USES_Z]
 
 
 def test_they_are_the_ones_that_learn_from_y():

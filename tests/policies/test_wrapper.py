@@ -4,32 +4,23 @@ import numpy as np
 
 import spillover as sp
 from spillover.contracts import Policy
-from spillover.contracts.policy import Quick
 from spillover.policies import Constrained
 from spillover.policy_wrapper import PolicyWrapper
 from tests.recorder import Recorder
 
 # see the docstring of PolicyWrapper
-OWN = {"grids", "explain_choice", "compiled_rounds"}
+OWN = {"grids", "explain_choice"}
 
 
 def test_every_member_of_the_contract_is_passed_on():
-    members = {name for kind in (Policy, Quick) for name in vars(kind) if not name.startswith("_")}
+    members = {name for name in vars(Policy) if not name.startswith("_")}
     assert members - OWN == {name for name in vars(PolicyWrapper) if not name.startswith("_")} - {"inner", "around"}
 
 
 def test_traits_and_context_reach_the_policy_under_constraints():
     inner = Recorder()
     policy = Constrained(policy=inner, constraints=(sp.constraints.Exclusive([0, 1]),))
-    for name in (
-        "needs_rewards",
-        "needs_outcomes",
-        "uses_context",
-        "fits_baseline",
-        "accepts_missing",
-        "accepts_doses",
-    ):
-        assert getattr(policy, name) == getattr(inner, name)
+    assert policy.traits == inner.traits
     learner = sp.Learner(policy, sp.Problem(3, 2, observes="overall", context=1))
     np.testing.assert_array_equal(learner.choose(context=[2.0]), [True, False, True])
     learner.report(learner.play(), y=[np.nan, 1.0, np.nan])

@@ -37,7 +37,7 @@ def held(name: str, environment: Any, delay: int, seed: int) -> Iterator[tuple[A
     rng = sp.Rng(seed)
     world = environment.draw(rng.at(Purpose.WORLD))
     policy: Any = sp.policies.POLICIES[name]()
-    policy = policy.with_world(world)
+    policy = policy.for_problem(world.problem, world)
     state = policy.init(problem_for(policy, world), rng.at(Purpose.START))
     yield policy, state, explained(policy, state, rng)
     for played in sp.rounds(policy, world, delay, rng, ()):

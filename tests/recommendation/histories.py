@@ -23,11 +23,9 @@ class Says(sp.Policy):
 
     said: Any
 
-    explains = True
-    needs_rewards = False
-    needs_outcomes = False
-    accepts_missing = True
-    accepts_doses = True
+    traits = sp.Traits(
+        needs_rewards=False, needs_outcomes=False, accepts_missing=True, accepts_doses=True, explains=True
+    )
 
     def init(self, problem, rng, batch=()):
         return Nothing(np.full(batch, problem.budget, np.int64))

@@ -9,7 +9,7 @@ from tests.recommendation.tables import ARMS, TABLES, example, wide
 
 
 def usable(policy):
-    return not (policy.needs_world or policy.knows_graph or policy.randomised)
+    return not (policy.traits.needs_world or policy.traits.knows_graph or policy.traits.randomised)
 
 
 each_table = pytest.mark.parametrize("name", TABLES)
@@ -90,7 +90,7 @@ def scores_by(policy, frame, unit=1.0, original=lambda arm: arm):
     """The choice, and the score of every arm, in units of `unit`."""
     overall = (0.0, 10.0 * unit)
     found = sp.next_decision(frame, budget=2, policy=policy, reward_range=(0.0, unit), overall_range=overall)
-    scale = unit if POLICIES[policy]().scores_have_units else 1.0
+    scale = unit if POLICIES[policy]().traits.scores_have_units else 1.0
     scores = {original(arm.arm): arm.score / scale for arm in found.arms}
     return {original(arm) for arm in found.choose}, [scores[arm] for arm in sorted(scores)]
 

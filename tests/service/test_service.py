@@ -16,7 +16,7 @@ from spillover.service import service as service_module
 from spillover.service.decisions import Learning, made, whole_answer
 from spillover.service.events import DecisionExecuted, Entry, OutcomeCorrected
 from spillover.service.ledger import Ledger, round_key
-from spillover.service.outcomes import median
+from spillover.service.outcomes import medians
 from spillover.service.overview import bands_of, state_of
 from spillover.service.tables import Coming, history_of
 from tests.service.memory_log import MemoryLog
@@ -421,10 +421,10 @@ def test_what_is_learned_before_the_first_round_is_what_next_says(settings, roun
     assert made(ledger, coming, Learning()).answer() == whole_answer(ledger, coming)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 20, 21])
-def test_the_usual_value_is_the_median(count) -> None:
-    values = np.random.default_rng(count).normal(size=count)
-    assert median(values) == np.median(values)
+def test_the_usual_value_is_the_median_of_those_that_are_known() -> None:
+    values, count = np.random.default_rng(1).normal(size=(5, 21)), np.array([1, 2, 3, 20, 21])
+    values[np.arange(21) >= count[:, None]] = np.nan
+    assert medians(values, count).tolist() == np.nanmedian(values, axis=1).tolist()
 
 
 def test_what_is_read_of_an_open_stream_folds_no_entry_again(service, monkeypatch) -> None:

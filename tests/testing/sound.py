@@ -25,7 +25,6 @@ class GreedyState(NamedTuple):
 class Greedy(Policy):
     """A sound policy without a graph: the highest means, a little optimistic about arms that were played rarely."""
 
-    order_free: Any = True
     grids = ("optimism",)
     optimism: Any
 
@@ -59,7 +58,7 @@ class Sound(Greedy):
 class SoundAndOpen(Sound):
     """The same with an explanation."""
 
-    explains = True
+    traits = sp.Traits(explains=True)
 
     def explain(self, state, rng):
         n = state.sums.shape[-1]

@@ -24,11 +24,9 @@ class SeasonalState(NamedTuple):
 class Seasonal(sp.Policy):
     """Prefers arms by their mean outcome, and by their position where the first context column is positive."""
 
-    needs_rewards = False
-    needs_outcomes = False
-    uses_context = True
-    fits_baseline = True
-    accepts_missing = True
+    traits = sp.Traits(
+        needs_rewards=False, needs_outcomes=False, uses_context=True, accepts_missing=True, fits_baseline=True
+    )
 
     def init(self, problem, rng, batch=()):
         line = (*batch, problem.n_arms)

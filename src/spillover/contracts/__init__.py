@@ -11,7 +11,16 @@ from spillover.contracts.any_policy import (
 )
 from spillover.contracts.delay import Delay
 from spillover.contracts.overrides import methods_of, unchanged
-from spillover.contracts.policy import EXPECTED_EFFECT, HISTORY, ROUND, CompiledRounds, Policy, Setting, round_of
+from spillover.contracts.policy import (
+    EXPECTED_EFFECT,
+    HISTORY,
+    ROUND,
+    HistoryPolicy,
+    Policy,
+    Setting,
+    Traits,
+    learn_rounds,
+)
 from spillover.contracts.world import (
     ContextualWorld,
     Environment,
@@ -29,24 +38,25 @@ __all__ = [
     "ROUND",
     "Adapted",
     "AnyPolicy",
-    "CompiledRounds",
     "ContextualWorld",
     "Delay",
     "Environment",
     "FourFunctions",
+    "HistoryPolicy",
     "Policy",
     "ScoredContextualWorld",
     "ScoredWorld",
     "Setting",
     "StructuredWorld",
+    "Traits",
     "World",
     "as_policy",
+    "learn_rounds",
     "methods_of",
     "require_context",
     "require_contextual",
     "require_explains",
     "require_suits",
-    "round_of",
     "suited",
     "unchanged",
 ]

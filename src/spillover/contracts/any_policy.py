@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, final, runtime_checkable
 
-from spillover.contracts.policy import Policy
+from spillover.contracts.policy import Policy, Traits
+from spillover.contracts.world import ScoredWorld
 from spillover.rng import Rng
 from spillover.types import Batch, BoolArray, Choice, Feedback, Problem, State
 
@@ -25,7 +26,7 @@ class Adapted(Policy):
 
     functions: Any
 
-    order_free = False  # nothing is promised
+    traits = Traits(order_free=False)  # nothing is promised
 
     def __repr__(self) -> str:
         return repr(self.functions)
@@ -55,17 +56,17 @@ def as_policy(given: Any) -> Policy:
 
 def require_explains(policy: Policy, purpose: str) -> None:
     """Raise a TypeError for a policy without explanations."""
-    if not policy.explains:
-        how = "derive it from spillover.Policy, implement `explain` and set `explains = True`"
+    if not policy.traits.explains:
+        how = "derive it from spillover.Policy, implement `explain` and set `traits = Traits(explains=True)`"
         raise TypeError(f"policy = {policy!r}: must explain itself {purpose}: {how}")
 
 
 def require_suits(policy: Policy, problem: Problem) -> None:
     """Raise a ValueError if a problem does not observe what a policy needs."""
     payoff = problem.observes == "payoff"
-    if problem.observes != "both" and policy.needs_rewards:
+    if problem.observes != "both" and policy.traits.needs_rewards:
         needed = "the instantaneous rewards z"
-    elif payoff and policy.needs_outcomes:
+    elif payoff and policy.traits.needs_outcomes:
         needed = "the outcome of each arm"
     else:
         return
@@ -76,9 +77,9 @@ def require_suits(policy: Policy, problem: Problem) -> None:
     )
 
 
-def suited(policy: "AnyPolicy", problem: Problem) -> Policy:
+def suited(policy: "AnyPolicy", problem: Problem, world: ScoredWorld | None = None) -> Policy:
     """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
-    player = as_policy(policy).for_problem(problem)
+    player = as_policy(policy).for_problem(problem, world)
     require_suits(player, problem)
     return player
 

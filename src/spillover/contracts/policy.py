@@ -7,27 +7,17 @@ policy overrides if it can do more. No code depends on the type or the name of a
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from spillover.contracts.world import ScoredWorld
 from spillover.rng import Purpose, Rng
-from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State, Stretch
+from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
 ROUND = ("select", "played", "update", "learn", "solve", "observe")  # what a compiled form stands for
-HISTORY = ("played", "learn", "observe")  # what `catch_up` stands for
-
-
-class CompiledRounds(NamedTuple):
-    """How many rounds are played in one call."""
-
-    # the state after the rounds of a stretch, whose rings are rewritten, or None if an outcome is not valid: then all
-    # rounds are played again by the four functions, which say what is wrong with it
-    play: Callable[[State, Stretch, Rng], State | None]
-    memos: int = 0  # lines of one number for each arm that it wants back with an outcome (`Flight.memo`)
-    plays_parts: bool = False  # it learns rounds in parts, too, if arms report at different times
+HISTORY = ("played", "learn", "observe")  # what `CorePolicy.catch_up` stands for
 
 
 class Setting(NamedTuple):
@@ -39,73 +29,41 @@ class Setting(NamedTuple):
     effort: int | None = None  # None without constraints
 
 
-class Quick(ABC):
-    """What makes histories and simulations fast. The defaults follow from the four functions; `CorePolicy` has its own.
+class Traits(NamedTuple):
+    """What a policy needs, what it can use, and how it learns.
 
-    Nobody else needs to know of it.
+    >>> import spillover as sp
+    >>> sp.NDCSEM().traits.needs_rewards, sp.InstrumentalSEM().traits.needs_rewards
+    (True, False)
     """
 
-    @property
-    def deferrable(self) -> bool:
-        """Whether `learn` may be called for many outcomes of a history before `solve`."""
-        return True
-
-    @property
-    def reuses_memo(self) -> bool:
-        """Whether a replayed history may reuse the memo of one choice for the rounds after it."""
-        return False
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """The kernels that it needs to learn and to decide, those that take longest to compile first.
-
-        A command compiles them side by side where they are not compiled yet; others are compiled when they are needed.
-        """
-        return ()
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        """A compiled form of many rounds, exactly as by the four functions; None: they are played one by one.
-
-        `check_policy` compares the two.
-        """
-        return None
-
-    @abstractmethod
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State: ...
-    @abstractmethod
-    def played(self, state: State, x: BoolArray) -> State: ...
-    @abstractmethod
-    def observe(self, state: State, context: Array) -> State: ...
-
-    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        """Learn an outcome; anything that only decisions need can be left to `solve`."""
-        return self.update(state, feedback, rng)
-
-    def solve(self, state: State) -> State:
-        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
-        return state
-
-    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        """Learn many rounds of one history in one call, as if each outcome had arrived in its own round.
-
-        rounds: the rounds in order, along the first axis. first: the number of the first one. Call `solve` afterwards.
-        """
-        for row, x in enumerate(rounds.x):
-            if rounds.context is not None:
-                state = self.observe(state, rounds.context[row])
-            state = self.played(state, x)
-            if rounds.arrived[row]:
-                state = self.learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
-        return state
+    # what it learns from
+    needs_rewards: bool = True  # the instantaneous rewards z; if not, decisions and overall rewards are enough
+    needs_outcomes: bool = True  # y of each arm; if not, their sum is enough (`Problem.observes = "payoff"`)
+    uses_context: bool = False  # decisions depend on the context of the coming round; see `observe`
+    accepts_missing: bool = False  # z and y may be NaN; if not, the policy gets a round once it is complete
+    accepts_doses: bool = False  # it learns from amounts (`Feedback.dose`) instead of yes or no
+    # what it must be told
+    needs_overall_range: bool = False  # the range of y in advance (`Problem.overall_range`)
+    knows_graph: bool = False  # the true weights (`Problem.weights`)
+    knows_structure: bool = False  # which edges there can be (`Problem.structure`), but not their weights
+    needs_world: bool = False  # the world itself: a reference point, not a policy for practical use
+    # how it learns
+    order_free: bool = True  # the order in which feedback arrives does not matter; `check_policy` tests it
+    randomised: bool = False  # from the probabilities of its own draws: histories, which have none, are refused
+    fits_baseline: bool = False  # it estimates the outcomes that there are without any decision (`Problem.baseline`)
+    # what it says
+    learns_graph: bool = False  # it estimates a graph, which `adjacency` returns
+    explains: bool = False  # it implements `explain`
+    quantity: str = EXPECTED_EFFECT  # what the scores in its explanations are
+    scores_have_units: bool = True  # its estimates are in the units of the rewards; probabilities have none
 
 
-class Policy(Quick):
+class Policy(ABC):
     """Four functions over arrays with a batch axis; the hyperparameters are the fields of a frozen dataclass.
 
-    No method changes its arguments, with one exception: `update` (and `learn`, `solve`, `catch_up`) may rewrite the
-    arrays of the given state in place and return them. Make a copy with `spillover.state.copy_state` to keep the old
-    state.
+    No method changes its arguments, with one exception: `update` may rewrite the arrays of the given state in place and
+    return them. Make a copy with `spillover.state.copy_state` to keep the old state.
 
     >>> import spillover as sp
     >>> policy, rng = sp.NDCSEM(), sp.Rng(0)  # any policy; the four functions:
@@ -132,100 +90,23 @@ class Policy(Quick):
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
         """Learn the outcome of an earlier round and prepare the next decision."""
 
-    # --- optional: what the policy is like -----------------------------------------------------------------------
+    # --- optional ------------------------------------------------------------------------------------------------
 
     @property
-    def order_free(self) -> bool:
-        """Whether the state does not depend on the order in which feedback arrives; `check_policy` tests it."""
-        return True
+    def traits(self) -> Traits:
+        """What it needs, what it can use, and how it learns."""
+        return Traits()
 
     @property
     def grids(self) -> tuple[str, ...]:
         """Hyperparameters that may be arrays and then broadcast over the batch, such as "graph.sparsity"."""
         return ()
 
-    @property
-    def quantity(self) -> str:
-        """A description of the scores in its explanations."""
-        return EXPECTED_EFFECT
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> "Policy":
+        """The policy specialised to a problem, before `init`; by default itself.
 
-    @property
-    def scores_have_units(self) -> bool:
-        """Whether its estimates are in the units of the rewards; probabilities and ranks have none."""
-        return True
-
-    @property
-    def randomised(self) -> bool:
-        """Whether it learns from the probabilities of its own draws.
-
-        What it learns from other people's decisions is biased; a history, which has no others, is refused.
+        world: the world it is played in, if there is one; only reference points use it.
         """
-        return False
-
-    @property
-    def needs_world(self) -> bool:
-        """Whether it needs access to the world itself: a reference point, not a policy for practical use."""
-        return False
-
-    @property
-    def knows_graph(self) -> bool:
-        """Whether it needs the true weights (`Problem.weights`)."""
-        return False
-
-    @property
-    def knows_structure(self) -> bool:
-        """Whether it needs to know which edges there can be (`Problem.structure`), but not their weights."""
-        return False
-
-    @property
-    def needs_overall_range(self) -> bool:
-        """Whether it needs the range of y in advance (`Problem.overall_range`)."""
-        return False
-
-    @property
-    def learns_graph(self) -> bool:
-        """Whether it estimates a graph, which `adjacency` returns."""
-        return False
-
-    @property
-    def explains(self) -> bool:
-        """Whether it implements `explain`."""
-        return False
-
-    @property
-    def needs_rewards(self) -> bool:
-        """Whether it needs the instantaneous rewards z; if not, decisions and overall rewards are enough."""
-        return True
-
-    @property
-    def needs_outcomes(self) -> bool:
-        """Whether it needs the outcome of each arm; if not, their sum (`Problem.observes = "payoff"`) is enough."""
-        return True
-
-    @property
-    def uses_context(self) -> bool:
-        """Whether its decisions depend on the context of the coming round; see `observe`."""
-        return False
-
-    @property
-    def fits_baseline(self) -> bool:
-        """Whether it estimates the outcomes that there are without any decision (`Problem.baseline`)."""
-        return False
-
-    @property
-    def accepts_missing(self) -> bool:
-        """Whether z and y of feedback may contain NaN; if not, the policy gets a round once it is complete."""
-        return False
-
-    @property
-    def accepts_doses(self) -> bool:
-        """Whether it learns from amounts (`Feedback.dose`) instead of yes or no."""
-        return False
-
-    # --- optional: what it can do -------------------------------------------------------------------------------
-
-    def for_problem(self, problem: Problem) -> "Policy":
-        """The policy specialised to a problem, before `init`; by default itself."""
         return self
 
     def observe(self, state: State, context: Array) -> State:
@@ -262,18 +143,50 @@ class Policy(Quick):
         """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}
 
-    def changes_seen(self, state: State) -> Any:
-        """How many changes of the world it has noticed, (*batch,); None if it does not look for any."""
-        return self.signals(state).get("changes_seen")
-
-    def with_world(self, world: ScoredWorld) -> "Policy":
-        """The policy with access to a world; only reference points use it."""
-        return self
-
     @property
     def setting(self) -> Setting:
         """The policy without the constraints that may be around it, and these."""
         return Setting(self)
+
+
+@runtime_checkable
+class HistoryPolicy(Protocol):
+    """A policy that learns histories faster than round by round; `CorePolicy` has all of it."""
+
+    @property
+    def learns_histories(self) -> bool:
+        """Whether it does: not if a subclass has its own form of a function that `catch_up` stands for."""
+
+    @property
+    def deferrable(self) -> bool:
+        """Whether many outcomes may be learned before `solve`."""
+
+    @property
+    def reuses_memo(self) -> bool:
+        """Whether the memo of one choice may be reused for the rounds after it."""
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        """Learn many rounds of one history, as `learn_rounds` does, all but what `solve` derives."""
+
+    def solve(self, state: State) -> State:
+        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
+
+
+def learn_rounds(
+    policy: Policy, state: State, rounds: Feedback, first: int, rng: Rng, learn: Callable[..., State] | None = None
+) -> State:
+    """Learn rounds of one history, as if each outcome had arrived in its own round.
+
+    rounds: the rounds in order, along the first axis. first: the number of the first one. learn: instead of `update`.
+    """
+    learn = policy.update if learn is None else learn
+    for row, x in enumerate(rounds.x):
+        if rounds.context is not None:
+            state = policy.observe(state, rounds.context[row])
+        state = policy.played(state, x)
+        if rounds.arrived[row]:
+            state = learn(state, round_of(rounds, row), rng.at(Purpose.LEARNING, first + row))
+    return state
 
 
 def round_of(rounds: Feedback, row: int) -> Feedback:

@@ -26,6 +26,7 @@ from spillover.types import Feedback, Problem
 FEW = Problem(n_arms=3, budget=1, overall_range=(0.0, 3.0), weights=np.ones(3))
 COMPILE = "import sys; from spillover.core.ahead import compile_uses; compile_uses(*sys.argv[1:])"
 PAUSE = 0.1  # seconds between looks at a process
+PRESENT: set[Any] = set()  # the functions of policies that were found in the cache: to look again takes long
 
 
 @contextmanager
@@ -55,8 +56,13 @@ def is_missing(policy: Any) -> bool:
     folder = cache_folder()
     if folder is None or not isinstance(policy, CorePolicy) or not policy.compiled:
         return False
-    decide = use_of(policy, policy.init(FEW, Rng(0))).drivers.decide
-    return not any(own_folder(folder, decide.py_func).glob("*.nbi"))
+    needed = (folder, type(policy), policy.reached())
+    if needed not in PRESENT:
+        decide = use_of(policy, policy.init(FEW, Rng(0))).drivers.decide
+        if not any(own_folder(folder, decide.py_func).glob("*.nbi")):
+            return True
+        PRESENT.add(needed)
+    return False
 
 
 def started(policy: Any, *uses: str) -> subprocess.Popen[bytes] | None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import HISTORY, ROUND, CompiledRounds, Policy, methods_of, unchanged
+from spillover.contracts import HISTORY, ROUND, Policy, learn_rounds, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core.driver import ARGUMENTS, Details, Functions, Lesson, Rings, Scene, Turn, drivers
 from spillover.core.own import is_number, spread
@@ -110,15 +110,20 @@ class CorePolicy(Policy):
         return state
 
     def observe(self, state: State, context: Array) -> State:
-        if not self.uses_context:
+        if not self.traits.uses_context:
             return state
         given = validate.numbers("context", context, "numbers")
         return state._replace(context=np.broadcast_to(given, state.context.shape).copy())
 
     def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        if not unchanged(self, IN_TURN):
-            return self.solve(self.learn(state, feedback, rng))
-        return self.learn_with(state, feedback, rng, deriving=True)
+        if self.learns_at_once:
+            return self.learn_with(state, feedback, rng, deriving=True)
+        return self.solve(self.learn(state, feedback, rng))
+
+    @property
+    def learns_at_once(self) -> bool:
+        """Whether `update` need not call `learn` and `solve`: not if a subclass has its own."""
+        return unchanged(self, IN_TURN)
 
     def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
         return self.learn_with(state, feedback, rng, deriving=False)
@@ -140,29 +145,32 @@ class CorePolicy(Policy):
         return (*use.turn(rng), *lines, played, arrived, memo, arrival, details)
 
     def checked(
-        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
+        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any, *, whole: bool = False
     ) -> tuple[Feedback, IntArray]:
-        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
+        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`.
+
+        whole: whether it is known that no outcome is missing.
+        """
         given, checks = Feedback(*given), (shape, reward_range, rounds)
-        if self.accepts_missing and (given.fresh is not None or not is_whole(given)):
+        if self.traits.accepts_missing and (given.fresh is not None or not (whole or is_whole(given))):
             feedback = validate.partial_feedback(given, *checks)
             return feedback, in_one_piece(arrival_of(feedback, rounds))
         if given.dose is not None:
             return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
-        feedback = validate.feedback(given, *checks, rewards=self.needs_rewards)
+        feedback = validate.feedback(given, *checks, rewards=self.traits.needs_rewards)
         return feedback, np.zeros((*shape[:-1], 0), np.int64)
 
     @property
     def detailed(self) -> bool:
         """Whether it is told more of a round than its decision and outcome: see `Details`."""
-        return self.uses_context or self.accepts_doses
+        return self.traits.uses_context or self.traits.accepts_doses
 
     def details_of(self, feedback: Feedback, state: State) -> Details | None:
         """What else feedback says of rounds, (*batch,) of them."""
         if not self.detailed:
             return None
         x, count = feedback.x, feedback.arrived.size
-        columns = state.context.shape[-1] if self.uses_context else 0
+        columns = state.context.shape[-1] if self.traits.uses_context else 0
         context, dose = np.zeros((*x.shape[:-1], columns)), np.ones(x.shape)
         if columns:
             validate.require(feedback.context is not None, "context", None, f"{columns} numbers")
@@ -177,30 +185,44 @@ class CorePolicy(Policy):
             validate.require(good, "dose", feedback.dose, "positive numbers for the arms that are chosen")
         return Details(in_one_piece(context).reshape(count, columns), in_one_piece(dose).reshape(count, x.shape[-1]))
 
+    # --- histories, see `HistoryPolicy` ----------------------------------------------------------------------------
+
+    @property
+    def learns_histories(self) -> bool:
+        return unchanged(self, AS_LEARNED)
+
+    @property
+    def deferrable(self) -> bool:
+        return True
+
+    @property
+    def reuses_memo(self) -> bool:
+        return False
+
     def solve(self, state: State) -> State:
         if self.derive is not None:
             use = use_of(self, state)
-            use.run("solve", *use.turn(Rng(0).at(Purpose.LEARNING)))
+            use.run("solve", *use.turn(NOBODY.at(Purpose.LEARNING)))
         return state
 
     def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
         if self.takes_history(state, rounds) and unchanged(self, LEARNING):
             return self.learn_history(state, rounds, rng)
-        return super().catch_up(state, rounds, first, rng)
+        return learn_rounds(self, state, rounds, first, rng, self.learn)
 
     def takes_history(self, state: State, rounds: Feedback) -> bool:
         """Whether rounds of a history can be learned in one call: those of one learner, and whole."""
         own_memo = self.memos > 0 and not self.reuses_memo
         in_parts = rounds.fresh is not None or rounds.complete is not None
         unseen = not self.detailed and (rounds.context is not None or rounds.dose is not None)
-        whole = not self.accepts_missing or is_whole(rounds)
+        whole = not self.traits.accepts_missing or is_whole(rounds)
         return whole and not (state.rounds.ndim or own_memo or in_parts or unseen)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
         use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now, whole=True)
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
         more = use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state)
@@ -222,17 +244,19 @@ class CorePolicy(Policy):
         return (self.index_lines, n) if self.index_lines else (n,)
 
     @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        if not self.runs_compiled:
-            return None
-        return CompiledRounds(self.play_stretch, self.memos, plays_parts=self.accepts_missing)
+    def plays_parts(self) -> bool:
+        """Whether whole stretches of rounds are played if arms report at different times, too."""
+        return self.traits.accepts_missing
 
     def play_stretch(self, state: State, stretch: Stretch, rng: Rng) -> State | None:
-        """Play the rounds of a stretch; None if an outcome is not valid."""
+        """Play the rounds of a stretch, whose rings are rewritten, exactly as by the four functions.
+
+        None if an outcome is not valid: then all rounds are played again by those, which say what is wrong with it.
+        """
         use = use_of(self, state)
         scene, rings, horizon = scene_of(stretch), rings_of(stretch, use.count), stretch.horizon
         forms = use.own_form, use.form, fields_of(scene, 1), fields_of(rings, 1)
-        made = drivers(self.functions, self.allocates, self.detailed, *forms, self.accepts_missing)
+        made = drivers(self.functions, self.allocates, self.detailed, *forms, self.traits.accepts_missing)
         keys, _, _, _, *room = use.turn(rng)
         worlds = len(scene.columns)
         snapshots = stretch.snapshots.reshape(use.count, *stretch.snapshots.shape[-3:])
@@ -255,13 +279,14 @@ class CorePolicy(Policy):
         """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
         kind = type(self)
         given = kind.decide, kind.learn_outcome, kind.note_play, kind.derive, kind.remember, kind.index
-        note_context = set_context if self.uses_context and self.detailed else None
+        note_context = set_context if self.traits.uses_context and self.detailed else None
         return Functions(*given, kind.prepare, kind.show, note_context)
 
-    def reached(self) -> tuple[Any, ...]:
-        """All functions that the drivers call, as they are now."""
-        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
-        return self.functions, *(getattr(own, name) for name in self.helpers), *learners
+    def reached(self) -> list[tuple[type, str]]:
+        """All that the drivers are made of, by class and name."""
+        names = ("traits", *(name for name in ARGUMENTS if name != "note_context"), *self.helpers)
+        learners = (pair for part in self.parts for pair in getattr(self, part).reached())
+        return [*((type(self), name) for name in names), *learners]
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each learner: a NamedTuple of arrays."""
@@ -284,8 +309,10 @@ class CorePolicy(Policy):
             validate.require(shape == () or free, f"shape of {each.name}", shape, accepted)
 
 
+NOBODY = Rng(0)  # for what draws nothing
 AS_COMPILED = methods_of(CorePolicy, ROUND)
 LEARNING = methods_of(CorePolicy, HISTORY)
+AS_LEARNED = methods_of(CorePolicy, ("update", "observe"))
 IN_TURN = methods_of(CorePolicy, ("learn", "solve"))
 
 

@@ -11,7 +11,6 @@ from spillover.core.driver import Drivers, drivers, plain_drivers
 from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
-from spillover.scratch import SCRATCH
 from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
 from spillover.validate import shown
@@ -19,7 +18,7 @@ from spillover.validate import shown
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
-LAST = threading.local()
+LAST = threading.local()  # of each thread: the use of its last call, and room to work in
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -66,7 +65,7 @@ def in_one_piece(values: Any) -> Any:
 def use_of(policy: "CorePolicy", state: State) -> "Use":
     """The `Use` of a policy and a state: that of the last call of this thread, as far as they are the same."""
     last = getattr(LAST, "use", None)
-    if last is None or last.policy is not policy or last.reached != policy.reached():
+    if last is None or last.policy is not policy or last.functions != [getattr(*each) for each in last.reached]:
         last = LAST.use = Use(policy, state)
     elif last.given is not state:
         last = LAST.use = Use(policy, state, last)
@@ -86,7 +85,9 @@ class Use:
 
     def __init__(self, policy: "CorePolicy", state: State, last: "Use | None" = None) -> None:
         check_form(type(policy).__name__, state)
-        self.policy, self.given, self.reached = policy, state, policy.reached()
+        self.policy, self.given = policy, state
+        self.reached = policy.reached() if last is None else last.reached
+        self.functions = [getattr(*each) for each in self.reached] if last is None else last.functions
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         self.lines, alike = policy.lines, last is not None and last.batch == self.batch
@@ -101,7 +102,10 @@ class Use:
             return
         self.own_form: Fields = last.own_form if last is not None and alike else fields_of(own, 1)
         self.form = Fields(state._fields, tuple(part.form for part in self.parts))
-        self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
+        if last is not None and alike and last.form == self.form:
+            self.drivers = last.drivers
+        else:
+            self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
         self.own = last.own if last is not None and alike else table_of(own, 1)
         self.state = np.array([word for part in self.parts for word in part.words], np.int64)
 
@@ -137,7 +141,10 @@ class Use:
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in, the same for all calls of a thread."""
-        return SCRATCH.array(f"{self.lines} lines", (self.lines, self.n)), SCRATCH.array("best", (SMALL_BUDGET,))
+        held = getattr(LAST, "room", None)
+        if held is None or held[0].shape != (self.lines, self.n):
+            held = LAST.room = self.own_room()
+        return held
 
     def memos(self, memo: Any) -> Any:
         lines = (self.count, 0, self.n) if memo is None else (self.count, *np.shape(memo)[-2:])

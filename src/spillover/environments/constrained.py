@@ -9,7 +9,7 @@ import numpy as np
 from spillover.constraints import check_constraints
 from spillover.constraints.search import best_set, check_feasible
 from spillover.contracts import ScoredContextualWorld, ScoredWorld, require_contextual
-from spillover.foresight import ForeseeableWorld, SparseWorld, best_of_each, score_each
+from spillover.contracts.world import ForeseeableWorld, SparseWorld, best_of_each, score_each
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from spillover import kernels
 from spillover.contracts import methods_of, unchanged
+from spillover.contracts.world import best_of_each, observed, score_each
 from spillover.environments.surroundings import LARGEST_CAUSE, Surroundings, for_rounds
-from spillover.foresight import best_of_each, observed, score_each
 from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored
 

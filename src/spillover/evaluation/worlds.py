@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.contracts import AnyPolicy
+from spillover.contracts.world import observed
 from spillover.evaluation.log import Log
-from spillover.foresight import observed
 from spillover.rng import Purpose, Rng
 from spillover.simulation import simulate
 from spillover.types import Array, Batch, BoolArray, Course, IntArray, Outcome, Problem, Scored

@@ -19,11 +19,10 @@ from spillover.contracts import Delay, Environment, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
 from spillover.delays import as_delay
 from spillover.environments.world import MANY_ARMS
-from spillover.measuring import scorer
 from spillover.rng import Purpose, Rng
 from spillover.simulation import Run, simulate
-from spillover.simulation.replications import from_parts
-from spillover.stretches import Part
+from spillover.simulation.replications import from_parts, scorer
+from spillover.simulation.stretches import Part
 from spillover.tabular import table_of
 from spillover.types import Array, IntArray
 
@@ -267,7 +266,7 @@ def final_regret(policy: Any, environment: Environment, delay: Any, rng: Rng) ->
     replications = rng.keys.shape[:-1]
     world = environment.draw(rng.at(Purpose.WORLD), replications)
     player, grid = spread_grid(as_policy(policy))
-    player, late = suited(player.with_world(world), world.problem), as_delay(delay)
+    player, late = suited(player, world.problem, world), as_delay(delay)
     late.check_reach(world.horizon, int(rng.keys[..., 1].max(initial=0)) + 1)
     batch, score = (*grid, *replications), scorer(world)
 

@@ -296,7 +296,7 @@ class Search:
         rng, delay = Rng(self.seed, [0]), self.delays[place.delay]
         world = self.worlds[place.world].draw(rng.at(Purpose.WORLD), (1,))
         policy = self.on_grid(place, {name: values[:1] for name, values in self.columns.items()})
-        player = suited(as_policy(policy).with_world(world), world.problem)
+        player = suited(policy, world.problem, world)
         return footprint(world, delay, player.init(problem_for(player, world), rng.at(Purpose.START), (1,)))
 
     def task(self, block: Block) -> BlockTask:

@@ -15,18 +15,18 @@ from threadpoolctl import threadpool_limits
 
 from spillover.contracts import Delay, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
+from spillover.contracts.world import SparseWorld
 from spillover.delays import ConstantDelay
 from spillover.environments.constrained import ConstrainedSEM
 from spillover.environments.fixed import FixedSEM
 from spillover.environments.synthetic import Instance, SyntheticSEM
 from spillover.environments.world import MANY_ARMS
 from spillover.experiments.engines import workers_of
-from spillover.foresight import SparseWorld
 from spillover.rng import Purpose, Rng
 from spillover.simulation import machine
 from spillover.simulation.protocol import play_rounds, problem_for
+from spillover.simulation.stretches import Unforeseen, fuses, play_stretches
 from spillover.state import leaves
-from spillover.stretches import Unforeseen, fuses, play_stretches
 from spillover.types import State
 
 MOST_ARMS = 2_000  # of a world with several matrices of arms * arms numbers
@@ -183,7 +183,7 @@ def seconds_of_round(task: Any) -> float:
     player, grid = spread_grid(as_policy(task.policy))
     rng, batch = Rng(task.seed, np.arange(task.count)), (*grid, task.count)
     world = task.environment.draw(rng.at(Purpose.WORLD), (task.count,))
-    player = suited(player.with_world(world), world.problem)
+    player = suited(player, world.problem, world)
     with threadpool_limits(1):  # as when it is computed
         if fuses(world, player, NO_DELAY):
             none = np.zeros(0, np.int64)

@@ -290,7 +290,7 @@ def try_out(file: File, experiment: Experiment) -> dict[tuple[str, str, str], Fo
             validate.require(good, "number of delays", shape[-1] if late.per_arm else 1, accepted)
             place = ("policies", policy)
             player = experiment.policies[policy].policy(delay)
-            player = suited(as_policy(player).with_world(drawn), drawn.problem)
+            player = suited(player, drawn.problem, drawn)
             state = player.init(problem_for(player, drawn), rng.at(Purpose.START), (1,))
             found[world, delay, policy] = footprint(drawn, late, state)
         except (ValueError, TypeError) as error:

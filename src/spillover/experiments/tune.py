@@ -25,9 +25,9 @@ from spillover.experiments.run import computed, do_nothing
 from spillover.experiments.store import CellStore, Damaged
 from spillover.files import write_atomically
 from spillover.formatting import Shown, view_of
-from spillover.measuring import with_progress
 from spillover.metrics import mean_interval
 from spillover.registry import needed_for
+from spillover.simulation.replications import with_progress
 from spillover.types import Array
 
 if TYPE_CHECKING:

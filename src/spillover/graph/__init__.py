@@ -6,7 +6,7 @@ from spillover.graph.candidates import CandidateEdges, CandidateGraph
 from spillover.graph.edges import ROW_BOUND, edge_mask, impossible_edges
 from spillover.graph.instrument import InstrumentGraph, InstrumentState
 from spillover.graph.k_class import KClassGraph, KClassState
-from spillover.graph.learner import MANY_ARMS, GraphLearner
+from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphTraits
 from spillover.graph.none import EmptyGraph, NoGraph
 from spillover.graph.paper_tuned import HELD_OUT_KEPT, PaperTunedGraph, PaperTunedState
 from spillover.graph.payoff import PayoffGraph, PayoffWeights
@@ -39,6 +39,7 @@ __all__ = [
     "EvidenceSummary",
     "Graph",
     "GraphLearner",
+    "GraphTraits",
     "InstrumentGraph",
     "InstrumentState",
     "KClassGraph",

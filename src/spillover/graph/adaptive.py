@@ -26,7 +26,7 @@ from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY
 from spillover.graph.instrument import InstrumentGraph, add_information
 from spillover.graph.k_class import ALARM, SUSPICION, KClassGraph, clear_baseline, is_due, test_z
-from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner
+from spillover.graph.learner import MANY_ARMS, GraphErrors, GraphLearner, GraphTraits
 from spillover.graph.payoff import PayoffWeights
 from spillover.graph.regression import FLOOR, RIDGE
 from spillover.graph.sparse import SparseGraph
@@ -94,10 +94,11 @@ class AdaptiveGraph(CoreGraph):
     memos = 3
     parts = ("sparse", "instrument", "full_history", "k_class")
     helpers = ("explain_alarm",)
-    order_free = False
-    deferrable = True
-    fits_baseline = True
     grids = ("sparsity",)
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(order_free=False, deferrable=True, judges=True, signed=self.signed, fits_baseline=True)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or candidate edges alone if there are many arms: comparisons take time with n cubed.
@@ -254,8 +255,10 @@ class AdaptiveGraph(CoreGraph):
 
         The total effects may be those of another candidate, so their variances are the wider ones.
         """
-        found = self.k_class.wide_errors(self.k_class.solve(copy_state(graph.k_class)))
-        return found._replace(baseline=self.baseline(graph))
+        known = graph.k_class
+        if self.k_class.is_due_in(known):
+            known = self.k_class.solve(copy_state(known))
+        return self.k_class.wide_errors(known, self.baseline(graph))
 
     def baseline(self, graph: AdaptiveState) -> Array:
         """That of the k-class estimate where it is in use; the other candidates fit none."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from spillover import kernels, validate
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_pairs, required_pairs
-from spillover.graph.learner import MANY_ARMS, largest_reward
+from spillover.graph.learner import MANY_ARMS, GraphTraits, largest_reward
 from spillover.kernels.candidate_rows import solve_candidates
 from spillover.kernels.candidates import candidate_arrival
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, IntArray, Problem, Within
@@ -128,9 +128,11 @@ class CandidateGraph(CoreGraph):
     recent: int = 16
 
     allocates = False
-    order_free = False
-    solves_all = False
     grids = ("sparsity",)
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(order_free=False, solves_all=False, signed=self.signed)
 
     def __post_init__(self) -> None:
         check_lasso(self.sparsity, self.row_bound, self.signed)

@@ -1,6 +1,7 @@
 """The base of graph learners that are written for one learner, as the policies on them are."""
 
 import math
+import threading
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields
@@ -18,6 +19,7 @@ from spillover.graph.learner import GraphLearner
 from spillover.kernels.averages import take_snapshot
 from spillover.types import Array, Batch, BoolArray, IntArray
 
+LAST = threading.local()  # the hyperparameters of the last graph learner in use, as the drivers take them
 FUNCTIONS = ("absorb_outcome", "derive", "note", "show", "prepare", "forget_all")
 
 
@@ -69,14 +71,10 @@ class CoreGraph(GraphLearner):
     def forget_all(self, g: Any, room: Any) -> None:
         """Start again from nothing, for those that have this graph learner as a part."""
 
-    @property
-    def judges(self) -> bool:
-        return self.memos > 0
-
-    def reached(self) -> tuple[Any, ...]:
-        """All functions that are compiled, as they are now."""
-        own, learners = type(self), (getattr(self, name).reached() for name in self.parts)
-        return *(getattr(own, name) for name in (*FUNCTIONS, *self.helpers)), *learners
+    def reached(self) -> list[tuple[type, str]]:
+        """All functions that are compiled, by class and name."""
+        learners = (pair for part in self.parts for pair in getattr(self, part).reached())
+        return [*((type(self), name) for name in (*FUNCTIONS, *self.helpers)), *learners]
 
     def own_numbers(self, batch: Batch) -> Any:
         """What functions see of `self`, for each graph of a batch."""
@@ -89,30 +87,19 @@ class CoreGraph(GraphLearner):
 
     # --- the functions with a batch axis, from these --------------------------------------------------------------
 
-    def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        return self.absorb_each(graph, z, y, weight, played_at, z)
-
-    def absorb_expected(
+    def absorb(
         self,
         graph: Any,
         z: Array,
         y: Array,
         weight: Array | BoolArray,
         played_at: IntArray,
-        expected: Array,
+        expected: Array | None = None,
         memo: Any = None,
     ) -> Any:
-        if type(self).absorb is not CoreGraph.absorb:  # a class with its own takes no account of what was expected
-            return self.absorb(graph, z, y, weight, played_at)
-        return self.absorb_each(graph, z, y, weight, played_at, expected, memo)
-
-    def absorb_each(
-        self, graph: Any, z: Array, y: Array, weight: Any, played_at: IntArray, expected: Array, memo: Any = None
-    ) -> Any:
-        """`absorb_outcome` for each graph of a batch that has an outcome."""
         use = GraphUse(self, graph)
         memo = np.zeros((use.count, self.memos, use.n)) if memo is None else use.flat(memo, (self.memos, use.n))
-        lines = (use.flat(np.asarray(part, float), (use.n,)) for part in (z, y, expected))
+        lines = (use.flat(np.asarray(part, float), (use.n,)) for part in (z, y, z if expected is None else expected))
         amounts = use.flat(np.asarray(weight, float), ()), use.flat(np.asarray(played_at, np.int64), ())
         use.drivers.absorb(use.own, use.graph, *lines, *amounts, memo)
         return graph
@@ -131,7 +118,7 @@ class CoreGraph(GraphLearner):
         return memo.reshape(*use.batch, self.memos, use.n)
 
 
-BATCH_FORMS = methods_of(CoreGraph, ("absorb", "absorb_expected", "solve", "remember"))
+BATCH_FORMS = methods_of(CoreGraph, ("absorb", "solve", "remember"))
 
 
 def is_core(learner: GraphLearner) -> bool:
@@ -147,9 +134,16 @@ class GraphUse:
         self.batch: Batch = tuple(batch)
         self.count = math.prod(batch)
         check_arrays(type(learner).__name__, graph, self.batch)
-        self.kept = learner.own_numbers(self.batch)  # whose addresses are in the table
-        self.drivers = graph_drivers(fields_of(self.kept, 1), fields_of(graph, len(batch)))
-        self.own, self.graph = table_of(self.kept, 1), table_of(graph, len(batch))
+        form, reached = fields_of(graph, len(batch)), learner.reached()
+        last = getattr(LAST, "use", None)
+        if last is not None and last[:4] == (id(learner), self.batch, form, reached):
+            *_, self.kept, self.own, self.drivers = last
+        else:
+            own = learner.own_numbers(self.batch)
+            self.kept = learner, own  # whose identity and addresses are used
+            self.own, self.drivers = table_of(own, 1), graph_drivers(fields_of(own, 1), form)
+            LAST.use = id(learner), self.batch, form, reached, self.kept, self.own, self.drivers
+        self.graph = table_of(graph, len(batch))
 
     def flat(self, values: Any, shape: tuple[int, ...]) -> Any:
         """Values of each graph, in one piece, with one axis for the graphs."""
@@ -160,17 +154,13 @@ class GraphUse:
 def learned(learner: GraphLearner, graph: Any, z: Array, y: Array) -> Any:
     """One graph from `init` after rounds 1, 2, ..., (rounds, n); it is solved for at their end, if it can be."""
     one, order = np.ones(len(z)), np.arange(1, len(z) + 1)
-    if (
-        learner.solves_all
-        and isinstance(learner, CoreGraph)
-        and type(learner).absorb_expected is CoreGraph.absorb_expected
-    ):
+    if learner.traits.solves_all and isinstance(learner, CoreGraph) and is_core(learner):
         use = GraphUse(learner, graph)
         use.drivers.absorb_rounds(use.own, use.graph, in_one_piece(z), in_one_piece(y), one)
         return learner.solve(graph)
     for row in range(len(z)):
         graph = learner.absorb(graph, z[row], y[row], one[row], order[row])
-        if row == len(z) - 1 or not learner.solves_all:
+        if row == len(z) - 1 or not learner.traits.solves_all:
             graph = learner.solve(graph)
     return graph
 

@@ -9,6 +9,7 @@ from spillover import validate
 from spillover.core.compiled import inner
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import edge_mask
+from spillover.graph.learner import GraphTraits
 from spillover.graph.payoff import LEAST_WEIGHT
 from spillover.graph.regression import FLOOR, RIDGE, Regression, empty_regression, learn
 from spillover.kernels.inversion import structure
@@ -65,7 +66,10 @@ class InstrumentGraph(CoreGraph):
     forbidden: Any = None
 
     allocates = False
-    order_free = False  # the graph is estimated when enough information has arrived
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(order_free=False, signed=self.signed)  # estimated when enough information has arrived
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")

@@ -12,7 +12,7 @@ from spillover import validate
 from spillover.core.compiled import inner, rare
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import edge_mask, impossible_edges
-from spillover.graph.learner import GraphErrors, largest_reward
+from spillover.graph.learner import GraphErrors, GraphTraits, largest_reward
 from spillover.kernels import effects
 from spillover.kernels.confounding import test_doubts
 from spillover.kernels.decorators import allocating
@@ -92,8 +92,10 @@ class KClassGraph(CoreGraph):
     allocates = False
     constants: ClassVar[Mapping[str, int]] = {"given_trust": 0}
     helpers = ("test_if_due", "estimate")
-    order_free = False  # the graph is estimated when there are enough new rounds
-    fits_baseline = True
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(order_free=False, signed=self.signed, fits_baseline=True)  # estimated once in so many rounds
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")
@@ -189,10 +191,17 @@ class KClassGraph(CoreGraph):
                     found.weights_variance[tuple(row)] = variance
         return found
 
-    def wide_errors(self, graph: KClassState) -> GraphErrors:
-        """Standard errors that allow for hidden common causes."""
+    def is_due_in(self, graph: KClassState) -> bool:
+        """Whether some graphs of a batch would be estimated again."""
+        n = graph.weights.shape[-1]
+        rounds = graph.moments[..., 3 * n, 3 * n]
+        due = (rounds > MORE_ROUNDS * graph.solved) & (rounds >= graph.solved + ROUNDS_FOR_ARMS * n)
+        return bool(due.any())
+
+    def wide_errors(self, graph: KClassState, baseline: Array | None = None) -> GraphErrors:
+        """Standard errors that allow for hidden common causes. baseline: to give with them, instead of its own."""
         return GraphErrors(
-            baseline=self.baseline(graph),
+            baseline=self.baseline(graph) if baseline is None else baseline,
             weights_variance=graph.weights_variance.copy(),
             edge_variance=graph.variance.copy(),
             edge_probability=graph.probability.copy(),

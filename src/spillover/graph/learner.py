@@ -22,6 +22,24 @@ class GraphErrors(NamedTuple):
     edge_probability: Array  # (*batch, n, n): that the edge exists
 
 
+class GraphTraits(NamedTuple):
+    """What a graph learner is like.
+
+    >>> import spillover as sp
+    >>> sp.SparseGraph().traits.signed
+    False
+    """
+
+    order_free: bool = True  # the graph does not depend on the order in which outcomes arrive
+    deferrable: bool = False  # outcomes of a history may be absorbed without a `solve` after each of them
+    solves_all: bool = True  # `solve` uses all outcomes absorbed so far; otherwise mostly the last: call it after each
+    judges: bool = False  # it learns from how well its earlier estimates predicted, as `remember` noted them down
+    learns: bool = True  # weights can differ from 1
+    signed: bool = False  # spill-over may hurt: edges may be negative
+    fits_baseline: bool = False  # it allows for outcomes that are not 0 where nothing is chosen
+    bounded: bool = True  # weights exist whatever the outcomes; otherwise all are 0 where the spill-over is infinite
+
+
 def largest_reward(problem: Problem) -> Array:
     """The unit of penalties and priors: the largest absolute reward of the range; (), or the batch of the range."""
     return np.asarray(np.abs(np.asarray(problem.reward_range, float)).max(axis=-1))
@@ -50,82 +68,42 @@ class GraphLearner(ABC):
         """The graph before the first outcome."""
 
     @abstractmethod
-    def absorb(self, graph: Any, z: Array, y: Array, weight: Array | BoolArray, played_at: IntArray) -> Any:
-        """Add the outcome of a round to the statistics; a weight of 0 means that there is none."""
-
-    @abstractmethod
-    def solve(self, graph: Any) -> Any:
-        """Estimate adjacency and weights from the statistics."""
-
-    # --- optional: what the learner is like ----------------------------------------------------------------------
-
-    @property
-    def order_free(self) -> bool:
-        """Whether the graph does not depend on the order in which outcomes arrive."""
-        return True
-
-    @property
-    def deferrable(self) -> bool:
-        """Whether outcomes of a history may be absorbed without a `solve` after each of them."""
-        return False
-
-    @property
-    def solves_all(self) -> bool:
-        """Whether `solve` uses all outcomes absorbed so far; otherwise mostly the last one, so call it after each."""
-        return True
-
-    @property
-    def judges(self) -> bool:
-        """Whether it learns from how well its earlier estimates predicted: it does if it has a `remember`."""
-        return type(self).remember is not GraphLearner.remember
-
-    @property
-    def learns(self) -> bool:
-        """Whether weights can differ from 1."""
-        return True
-
-    @property
-    def fits_baseline(self) -> bool:
-        """Whether it allows for outcomes that are not 0 where nothing is chosen."""
-        return False
-
-    @property
-    def signed(self) -> bool:
-        """Whether spill-over may hurt: edges may be negative."""
-        return False
-
-    @property
-    def grids(self) -> tuple[str, ...]:
-        """Hyperparameters that may be arrays and then broadcast over the batch."""
-        return ()
-
-    @property
-    def bounded(self) -> bool:
-        """Whether weights exist whatever the outcomes; otherwise all are 0 where the spill-over is infinite."""
-        return True
-
-    # --- optional: what it can do -------------------------------------------------------------------------------
-
-    def for_problem(self, problem: Problem) -> "GraphLearner":
-        """The learner specialised to a problem, before `init`; by default itself."""
-        return self
-
-    def absorb_expected(
+    def absorb(
         self,
         graph: Any,
         z: Array,
         y: Array,
         weight: Array | BoolArray,
         played_at: IntArray,
-        expected: Array,
+        expected: Array | None = None,
         memo: Any = None,
     ) -> Any:
-        """`absorb`, with what was known when the round was played; by default it is ignored.
+        """Add the outcome of a round to the statistics; a weight of 0 means that there is none.
 
         expected: what the policy expected of z, E[z | x, past], (*batch, n), 0 for arms that were not chosen: an
-        instrument, because it depends on the decision and on the past only. memo: what `remember` returned then.
+        instrument, because it depends on the decision and on the past only; z if it is not known. memo: what `remember`
+        returned when the round was played.
         """
-        return self.absorb(graph, z, y, weight, played_at)
+
+    @abstractmethod
+    def solve(self, graph: Any) -> Any:
+        """Estimate adjacency and weights from the statistics."""
+
+    # --- optional ------------------------------------------------------------------------------------------------
+
+    @property
+    def traits(self) -> GraphTraits:
+        """What the learner is like."""
+        return GraphTraits()
+
+    @property
+    def grids(self) -> tuple[str, ...]:
+        """Hyperparameters that may be arrays and then broadcast over the batch."""
+        return ()
+
+    def for_problem(self, problem: Problem) -> "GraphLearner":
+        """The learner specialised to a problem, before `init`; by default itself."""
+        return self
 
     def remember(self, graph: Any) -> Any:
         """What it will need of the current estimates when the outcome of the next round arrives; None: nothing."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.graph.core import CoreGraph
+from spillover.graph.learner import GraphTraits
 from spillover.types import Array, Batch, Constant, Problem
 
 
@@ -41,8 +42,7 @@ class NoGraph(CoreGraph):
     """
 
     allocates = False
-    deferrable = True
-    learns = False
+    traits = GraphTraits(deferrable=True, learns=False)
 
     def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
         return EmptyGraph(np.ones((*batch, problem.n_arms)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
+from spillover.graph.learner import GraphTraits
 from spillover.graph.tuned import AUTO_GRID, HELD_OUT_EVERY, HELD_OUT_PHASE, SelfTunedGraph, TunedGraph, take_fit
 from spillover.types import Batch, Finite, IntArray, Problem, Round, Within
 
@@ -52,11 +53,14 @@ class PaperTunedGraph(CoreGraph):
 
     allocates = False
     parts = ("grid",)
-    deferrable = True
 
     @property
     def bounded(self) -> bool:
         return self.row_bound is not None
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(deferrable=True, signed=self.signed, bounded=self.bounded)
 
     def __post_init__(self) -> None:
         _ = self.grid  # validates the parameters

@@ -8,6 +8,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.graph.core import CoreGraph
+from spillover.graph.learner import GraphTraits
 from spillover.graph.regression import Regression, empty_regression, learn
 from spillover.kernels.evidence import total
 from spillover.kernels.regression import clear_regression, room_for_regression, shrink_weights
@@ -59,6 +60,10 @@ class PayoffWeights(CoreGraph):
     unit_gain: bool = False
 
     allocates = False
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(signed=self.signed)
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool), "signed", self.signed, "True or False")

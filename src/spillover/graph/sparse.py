@@ -14,7 +14,7 @@ import numpy as np
 from spillover.graph.candidates import CandidateGraph
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY, check_lasso, edge_mask, impossible_edges
-from spillover.graph.learner import MANY_ARMS, GraphLearner, largest_reward
+from spillover.graph.learner import MANY_ARMS, GraphLearner, GraphTraits, largest_reward
 from spillover.kernels.graph import (
     absorb_outcome,
     clear_fit,
@@ -75,12 +75,15 @@ class SparseGraph(CoreGraph):
 
     allocates = False
     constants: ClassVar[Mapping[str, int]] = {"bounded": 0}
-    deferrable = True
     grids = ("sparsity",)
 
     @property
     def bounded(self) -> bool:
         return self.row_bound is not None
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(deferrable=True, signed=self.signed, bounded=self.bounded)
 
     def for_problem(self, problem: Problem) -> GraphLearner:
         """Itself, or the same problem on candidate edges if there are many arms; an order needs no bound."""

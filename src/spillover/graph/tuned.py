@@ -10,6 +10,7 @@ import numpy as np
 from spillover.core.compiled import inner
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND
+from spillover.graph.learner import GraphTraits
 from spillover.graph.sparse import Graph, SparseGraph
 from spillover.kernels.evidence import total
 from spillover.kernels.graph import (
@@ -66,11 +67,14 @@ class SelfTunedGraph(CoreGraph):
     allocates = False
     constants: ClassVar[Mapping[str, int]] = {"bounded": 0}
     helpers = ("fit_all",)
-    deferrable = True
 
     @property
     def bounded(self) -> bool:
         return self.row_bound is not None
+
+    @property
+    def traits(self) -> GraphTraits:
+        return GraphTraits(deferrable=True, signed=self.signed, bounded=self.bounded)
 
     def __post_init__(self) -> None:
         _ = self.fitter  # validates the parameters

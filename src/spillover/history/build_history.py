@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,16 +19,17 @@ from spillover.history.columns import (
     parts_of,
     rank,
     resolve_item,
+    write_columns,
     write_item,
 )
 from spillover.history.context import context_of
 from spillover.history.frame import Frame
-from spillover.history.panel import Panel, build_panel
-from spillover.history.record import History, HistoryError
+from spillover.history.panel import Panel, Ranges, build_panel
+from spillover.history.record import History, HistoryError, shows_baseline
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
 
-LISTED = 5  # arms in a note
+LISTED = 5  # arms or rounds in a note
 
 
 class Split(NamedTuple):
@@ -88,6 +89,85 @@ def assemble(
         taken=whole.taken(frame.names),
         columns_option=option_line(whole.columns(frame.names), further),
     )
+
+
+def assemble_plain(
+    frame: Frame, reading: Reading, ranges: Ranges, unused: Sequence[str], given: Mapping[str, Sequence[Item]]
+) -> History:
+    """The history of a table in the plain form. unused: its other columns. given: its columns as options name them."""
+    panel = build_panel(frame, reading, ranges)
+    x, labels = panel.decision == 1, panel.dates.labels
+    z: Any = panel.z
+    found = complete_outcomes(x, z, panel.y if reading.outcome else None, labels)
+    left = [f"columns not used: {', '.join(map(quoted, unused))}"] if unused else []
+    return History(
+        arms=panel.arms,
+        rounds=labels,
+        x=x,
+        z=found.z,
+        y=found.y,
+        arrived=found.arrived,
+        has_overall=bool(reading.outcome),
+        following=panel.dates.following,
+        notes=(*panel.dates.notes, *found.notes, *left),
+        has_baseline=bool(reading.outcome) and shows_baseline(x, found.z, found.y, found.arrived),
+        outcome_names=panel.outcome_names,
+        taken=reading.taken(frame.table.names),
+        columns_option=option_line(write_columns(given)),
+    )
+
+
+class CompleteOutcomes(NamedTuple):
+    """The outcomes of the rounds, ready for a policy to learn from."""
+
+    z: Array
+    y: Array
+    arrived: BoolArray
+    notes: list[str]
+
+
+def complete_outcomes(
+    x: BoolArray, z: Array, y: Array | None, labels: Sequence[str], *, goes_on: bool = False
+) -> CompleteOutcomes:
+    """A round has arrived when z of every chosen arm and y of every arm are known; until then its values are 0.
+
+    goes_on: these rounds come after others, all of which have arrived.
+    """
+    lacking = (x & np.isnan(z)).sum(axis=1)
+    possible = x.sum(axis=1)
+    if y is not None:
+        lacking += np.isnan(y).sum(axis=1)
+        possible += y.shape[1]
+    arrived = lacking == 0
+    partly = np.flatnonzero(~arrived & (lacking < possible))
+    notes = []
+    if len(partly):
+        some = ", ".join(f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED])
+        more = f" and {len(partly) - LISTED:,} more" if len(partly) > LISTED else ""
+        notes.append(f"rounds with missing values count as pending: {some}{more}")
+    if y is not None and not arrived.any() and not goes_on:
+        notes += why_nothing_arrived(x, z, y)
+    z[~x] = 0.0
+    z[~arrived] = 0.0
+    if y is None:
+        y = z
+        notes.append("no column y: spill-over cannot be learned, so every arm counts for itself alone")
+    else:
+        y[~arrived] = 0.0
+    return CompleteOutcomes(z, y, arrived, notes)
+
+
+def why_nothing_arrived(x: BoolArray, z: Array, y: Array) -> list[str]:
+    """Why no round counts as arrived although z is known: y is empty, or given for chosen arms only."""
+    without = "or do without it with --columns y= (then no spill-over is learned)"
+    if np.isnan(z[x]).all():
+        return []
+    if np.isnan(y).all():
+        return [f"column y is empty, so all rounds count as pending: fill it in, {without}"]
+    if np.isnan(y[~x]).all():
+        needed = "give y of every arm, chosen or not"
+        return [f"column y has values of chosen arms only, so all rounds count as pending: {needed}, {without}"]
+    return []
 
 
 def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:

@@ -26,7 +26,7 @@ from spillover.history.columns import (
 )
 from spillover.history.frame import Column, Frame
 from spillover.history.record import MOST_ARMS
-from spillover.history.rounds import ANY_ROUND, NUMBER, part_value
+from spillover.history.rounds import ANY_ROUND, NUMBER, TWO_ORDERS, part_value
 from spillover.types import Array, IntArray
 
 DATES = "by its content: dates"
@@ -82,7 +82,7 @@ def round_candidate(frame: Frame, column: Column) -> RoundColumns | None:
 
 
 def ask_order(frame: Frame, column: Column) -> None:
-    text = next(text for text in column.texts if text)
+    text = next(text for text in column.texts if TWO_ORDERS.fullmatch(text))
     question = "may have the day first or the month first, and no value of the column settles it"
     raise ValueError(
         f"{frame.name}: {column.name} = {text!r} {question}: say which with --dates day-first or --dates month-first"

@@ -12,12 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.history.record import Problems
 from spillover.types import Array, BoolArray, IntArray
 
-YES_AND_NO = {"1": 1, "1.0": 1, "true": 1, "yes": 1, "0": 0, "0.0": 0, "false": 0, "no": 0}
-PLAIN_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-PLAIN_ROUND = "a whole number or a date such as 2026-03-31"
 EMPTY = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 CURRENCY = r"(?:[$€£¥₹₩₽₺]|usd|eur|gbp|chf|jpy|cny|cad|aud|sek|nok|dkk|pln|zł|kr\.?)"
 SHAPE = re.compile(
@@ -33,40 +29,7 @@ NO = frozenset({"0", "0.0", "false", "no", "n", "f", "off", "control", "untreate
 MISSING = -1
 MOST_SPELLINGS = 100  # distinct cells of a column, case included
 YES_OR_NO = "1 or 0, yes or no, true or false, Y or N, x or empty"
-
-
-class Names:
-    """The distinct values of a column, numbered in order of appearance.
-
-    >>> import pyarrow as pa
-    >>> names = Names(most=3, what="arms in north.csv")
-    >>> names.codes(pa.array(["north", " south", None, "north"]))
-    array([ 0,  1, -1,  0])
-    >>> names.values
-    ['north', 'south']
-    """
-
-    def __init__(self, *, most: int, what: str) -> None:
-        self.most, self.what = most, what
-        self.known: dict[str, int] = {}
-
-    @property
-    def values(self) -> list[str]:
-        return list(self.known)
-
-    def codes(self, column: Any) -> IntArray:
-        """The number of the value of each cell; -1 where the cell is empty."""
-        place, texts = encoded(column)
-        own = np.empty(len(texts) + 1, np.int64)
-        own[-1] = -1  # empty cells
-        for k, text in enumerate(texts):
-            own[k] = self.known.setdefault(text, len(self.known)) if text else -1
-        if len(self.known) > self.most:
-            raise ValueError(
-                f"more than {self.most:,} {self.what}: must be at most that many (if this is the wrong column, "
-                "name the right one with --columns)"
-            )
-        return np.asarray(own[place])
+A_NUMBER = "a finite number, or empty until it is known"
 
 
 def readable_cells(cells: Any) -> Any:
@@ -122,49 +85,7 @@ def encoded(column: Any) -> tuple[IntArray, list[str]]:
     if not pa.types.is_string(values.type):
         values = values.cast(pa.string())
     texts = [clear_text(text or "") for text in values.to_pylist()]
-    place = to_numpy(found.indices, -1)
-    return place.astype(np.int64, copy=False), texts
-
-
-def plain_decisions(column: Any, problems: Problems, first: int) -> Array:
-    """1 where an arm was chosen, 0 where it was not; `first` is the number of the first row."""
-    place, texts = encoded(column)
-    own = np.array([YES_AND_NO.get(text.casefold(), -1) for text in texts] + [-1], np.int8)
-    found = own[place]
-    bad = np.flatnonzero(found < 0)
-
-    def describe(row: int) -> str:
-        text = texts[place[row - first]] if place[row - first] >= 0 else ""
-        return f"chosen {quote_cell(text)}: must be 1 or 0, yes or no, true or false"
-
-    problems.add("chosen", bad + first, describe)
-    return np.asarray(found)
-
-
-def plain_numbers(column: Any, name: str, problems: Problems, first: int, *, comma: bool) -> Array:
-    """The numbers of a column; NaN where the cell is empty. comma: decimal commas are accepted too."""
-    import pyarrow as pa
-
-    try:
-        found = column if pa.types.is_float64(column.type) else column.cast(pa.float64(), safe=False)
-    except pa.ArrowInvalid:
-        import pyarrow.compute as compute  # loaded only when needed: it takes longer than reading most files
-
-        trimmed = compute.utf8_trim_whitespace(column)
-        if comma:
-            trimmed = compute.replace_substring(trimmed, ",", ".")  # 1.234,5 becomes no number at all
-        bad = compute.invert(compute.match_substring_regex(trimmed, PLAIN_NUMBER))
-        empty = compute.equal(trimmed, "")
-        found = compute.if_else(compute.or_(bad, empty), pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
-        wrong = compute.and_not(compute.fill_null(bad, False), compute.fill_null(empty, True))
-        report_cells(bits(wrong.buffers()[1], wrong), column, name, problems, first)
-        return as_floats(found)
-    values = as_floats(found)
-    infinite = ~np.isfinite(values) & not_null(column)
-    if infinite.any():
-        report_cells(infinite, column, name, problems, first)
-        return np.where(infinite, np.nan, values)
-    return values
+    return to_numpy(found.indices, -1), texts
 
 
 def as_floats(found: Any) -> Array:
@@ -191,15 +112,6 @@ def to_numpy(found: Any, empty: Any) -> Any:
     kind = np.dtype({"double": "float64"}.get(str(found.type), str(found.type)))
     values = np.frombuffer(found.buffers()[1], kind, len(found), found.offset * kind.itemsize)
     return values if found.null_count == 0 else np.where(not_null(found), values, empty)
-
-
-def report_cells(wrong: Any, column: Any, name: str, problems: Problems, first: int) -> None:
-    """Report the cells that hold no finite number."""
-
-    def describe(row: int) -> str:
-        return f"{name} {quote_cell(column[row - first].as_py())}: must be a finite number, or empty until it is known"
-
-    problems.add(f"number {name}", np.flatnonzero(wrong) + first, describe)
 
 
 def quote_cell(value: object) -> str:
@@ -312,7 +224,7 @@ def parse_numbers(
     parts = [None if is_empty(text) else take_apart(text) for text in texts]
     bad = [text for text, part in zip(texts, parts, strict=True) if part is None and not is_empty(text)]
     if bad:
-        return Unclear(tuple(bad), "a finite number, or empty until it is known")
+        return Unclear(tuple(bad), A_NUMBER)
     known = [part for part in parts if part is not None]
     if mixed := mixed_signs(known):
         return Unclear(texts_like(texts, parts, mixed[0]), mixed[1])

@@ -478,9 +478,10 @@ def csv_batches(
     layout: Layout,
     places: Sequence[int],
     *,
+    types: Mapping[int, Any] | None = None,
     skip: Callable[[Any], str] | None = None,
 ) -> Iterator[tuple[Any, int]]:
-    """The rows of a CSV file, as texts; a row of another width is an error of arrow's.
+    """The rows of a CSV file, as texts unless `types` says otherwise; a row of another width is an error of arrow's.
 
     skip: called with each such row instead. After an interrupt arrow's threads must not call into an interpreter that
     is ending, so that it is for a second reading only.
@@ -497,7 +498,7 @@ def csv_batches(
             ),
             arrow_csv.ParseOptions(delimiter=layout.separator, invalid_row_handler=skip, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types={str(place): pa.string() for place in places},
+                column_types={str(place): (types or {}).get(place, pa.string()) for place in places},
                 include_columns=[str(place) for place in places],
                 strings_can_be_null=True,
                 null_values=[""],

@@ -5,8 +5,10 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,17 +27,19 @@ from spillover.history.cells import (
     not_null,
     parse_flags,
     parse_numbers,
+    quote_cell,
     readable_cells,
     take_apart,
 )
-from spillover.history.files import BLOCK, OpenTable, batches, csv_error, open_bytes, typed_cells
+from spillover.history.files import OpenTable, batches, check_utf8, csv_error, typed_cells
 from spillover.history.record import HistoryError, Problems
 from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
 
 SAMPLE = 50  # distinct cells that show whether a column may hold rounds
 INDEX = re.compile(r"__index_level_\d+__")
-MOST_CELLS = 400_000_000  # of a table that is read as a whole
+MOST_ROWS = 100_000_000  # a decision from so many takes minutes and more than 6 GB of memory
+MOST_CELLS = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,11 @@ class Column:
         if pa.types.is_temporal(self.cells.type):
             return None
         try:
-            plain = (
-                self.cells.cast(self.cells.type.value_type) if pa.types.is_dictionary(self.cells.type) else self.cells
-            )
-            found = as_floats(plain.cast(pa.float64(), safe=False))  # rounded, as text is
+            if pa.types.is_dictionary(self.cells.type):
+                values = as_floats(self.cells.dictionary.cast(pa.float64(), safe=False))
+                found = np.append(values, np.nan)[self.encoded[0]]
+            else:
+                found = as_floats(self.cells.cast(pa.float64(), safe=False))  # rounded, as text is
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
         commas = self.style.point == "," or "," in self.style.elsewhere  # then 1.234 is not 1 and a bit
@@ -204,11 +209,22 @@ class Column:
     def is_blank(self) -> bool:
         return not bool(self.filled.any())
 
+    @property
+    def says_missing(self) -> BoolArray:
+        """Which cells have a text, such as NA, or no number (NaN) that says that there is no value."""
+        if self.quick_numbers is not None:
+            return np.isnan(self.quick_numbers) & not_null(self.cells)
+        return np.array([bool(text) and is_empty(text) for text in self.texts] + [False])[self.encoded[0]]
+
+    def quoted(self, row: int) -> str:
+        """A cell as it is quoted in a message."""
+        return quote_cell(self.cells[row].as_py())
+
     @cached_property
     def codes(self) -> IntArray:
         """For every row the number of its text, the same for equal texts; -1 where it is empty."""
         place, texts = self.encoded
-        own = np.array([k if text else -1 for k, text in enumerate(texts)] + [-1], np.int64)
+        own = np.array([k if text else -1 for k, text in enumerate(texts)] + [-1], np.int32)
         first: dict[str, int] = {}
         for k, text in enumerate(texts):
             if text:
@@ -231,6 +247,7 @@ class Frame:
     columns: tuple[Column, ...]
     rows: int
     kept: Any = None  # the rows of the table that are not blank; None: all
+    broken: bool = False  # whether there are rows with more or fewer values than columns, which are left out
 
     @property
     def name(self) -> str:
@@ -263,80 +280,106 @@ class Frame:
         return replace(self, columns=tuple(replace(column, style=known) for column in self.columns))
 
 
-def read_frame(table: OpenTable, progress: Callable[[int], None]) -> Frame:
-    """All columns of a table in memory; rows without any value are left out."""
+def read_frame(table: OpenTable, progress: Callable[[int], None], plain: Mapping[str, int] | None = None) -> Frame:
+    """The columns of a table in memory; rows without any value are left out.
+
+    plain: the places of the only columns wanted, by their meaning in the plain form; they take little memory.
+    """
     import pyarrow as pa
 
     name = str(table.path)
-    check_size(table)
-    data, kept = without_blank_rows(whole_table(table, progress))
-    labels, columns = clear_names(table.names, data), []
+    places = list(range(len(table.names)) if plain is None else plain.values())
+    data, broken = whole_table(table, progress, places, plain)
+    given = [table.names[place] for place in places]
+    labels, columns = clear_names(given, data) if plain is None else list(given), []
     for place, label in enumerate(labels):
         whole = data.column(place).combine_chunks()
         if isinstance(whole, pa.ChunkedArray):  # too large for one array
             raise ValueError(f"{name}: column {label!r} is too large: keep the latest rounds: old ones hardly matter")
         if label is not None:
             try:
-                columns.append(Column(label, readable_cells(whole)))
+                columns.append(Column(label, whole if table.layout else readable_cells(whole)))
             except pa.ArrowInvalid:
                 raise ValueError(f"{name}: column {label!r} is not all UTF-8: must be UTF-8 text") from None
-    if data.num_rows * max(len(columns), 1) > MOST_CELLS:
-        raise too_many_cells(name)
     doubled = {label: count for label, count in Counter(labels).items() if label is not None and count > 1}
     if doubled:
         label = min(doubled)
         raise ValueError(f"{name}: column {label!r} appears {doubled[label]} times: must appear once")
-    return Frame(table, tuple(columns), data.num_rows, kept)
+    kept = filled_rows(columns, data.num_rows)
+    if kept is None:
+        return Frame(table, tuple(columns), data.num_rows, broken=broken)
+    columns = [Column(column.name, column.cells.take(kept)) for column in columns]
+    return Frame(table, tuple(columns), len(kept), kept, broken)
 
 
-def whole_table(table: OpenTable, progress: Callable[[int], None]) -> Any:
-    """All rows as an arrow table; the cells of a CSV file as texts."""
+def whole_table(
+    table: OpenTable, progress: Callable[[int], None], places: Sequence[int], plain: Mapping[str, int] | None
+) -> tuple[Any, bool]:
+    """The columns at some places as an arrow table, and whether rows of another width were left out.
+
+    The cells of a CSV file are texts. Those of the plain form are numbers, and positions in a list of texts, if they
+    can be; if not, all are texts, and rows of another width are left out: every problem is reported, with those too.
+    """
     import pyarrow as pa
 
-    if table.data is not None:
-        return table.data
-    parts = []
+    if table.layout is None:
+        return joined_batches(table, progress, places), False
+    types: dict[int, Any] = {}
+    for meaning, place in (plain or {}).items():
+        types[place] = pa.float64() if meaning in ("z", "y") else pa.dictionary(pa.int32(), pa.string())
+    broken: list[int] = []
+
+    def skip(row: Any) -> str:
+        broken.append(row.actual_columns)
+        return "skip"
+
     try:
-        for part, read in batches(table, range(len(table.names))):
-            parts.append(part)
-            progress(read)
+        if plain is not None:
+            with suppress(pa.ArrowInvalid, OSError, EOFError):
+                found = joined_batches(table, progress, places, types=types)
+                if all(is_finite(part) for part in chain(*(column.chunks for column in found.columns))):
+                    return found, False
+            check_utf8(table.path)  # before arrow shows rows of a wrong width to Python, as text
+        return joined_batches(table, progress, places, skip=None if plain is None else skip), bool(broken)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
-        if table.layout is None:
-            raise
         raise csv_error(table.layout, error) from None
-    nothing = pa.table([pa.array([], pa.string())] * len(table.names), table.names)
-    return pa.Table.from_batches(parts) if parts else nothing
 
 
-def check_size(table: OpenTable) -> None:
-    """Refuse a file with too many cells before it is read; those of blank rows count too."""
-    import pyarrow.parquet as parquet
-
-    cells = 0
-    if table.layout is not None:
-        separator = table.layout.separator.encode()
-        with open_bytes(table.path) as file:
-            while (part := file.read(BLOCK)) and cells <= MOST_CELLS:
-                cells += part.count(separator) + part.count(b"\n")
-    elif table.data is None:
-        cells = parquet.read_metadata(table.path).num_rows * max(len(table.names), 1)
-    if cells > MOST_CELLS:
-        raise too_many_cells(str(table.path))
+def is_finite(cells: Any) -> bool:
+    """Whether an arrow array has no infinities and no NaN, which messages quote as they are written."""
+    if str(cells.type) != "double":
+        return True
+    return bool((np.isfinite(as_floats(cells)) | ~not_null(cells)).all())
 
 
-def too_many_cells(name: str) -> ValueError:
-    return ValueError(f"{name}: more than {MOST_CELLS:,} cells: must be at most that many (keep the latest rounds)")
+def joined_batches(table: OpenTable, progress: Callable[[int], None], places: Sequence[int], **options: Any) -> Any:
+    """All batches as one arrow table. options: those of `csv_batches`."""
+    import pyarrow as pa
+
+    parts, rows = [], 0
+    for part, read in batches(table, places, **options):
+        parts.append(part)
+        rows += part.num_rows
+        if rows > MOST_ROWS:
+            advice = "keep the latest rounds: old ones hardly matter"
+            raise ValueError(f"{table.path}: more than {MOST_ROWS:,} rows: must be at most that many ({advice})")
+        if rows * len(places) > MOST_CELLS:
+            advice = "keep the latest rounds"
+            raise ValueError(f"{table.path}: more than {MOST_CELLS:,} cells: must be at most that many ({advice})")
+        progress(read)
+    if not parts:
+        return pa.table([pa.array([], pa.string())] * len(places), [table.names[place] for place in places])
+    return pa.Table.from_batches(parts).unify_dictionaries()
 
 
-def without_blank_rows(table: Any) -> tuple[Any, Any]:
-    """The rows in which some cell has a value, and their positions (None if there are no others)."""
-    if not table.num_columns or any(column.null_count == 0 for column in table.columns):
-        return table, None
-    filled = np.zeros(table.num_rows, np.bool_)
-    for column in table.columns:
-        filled |= np.concatenate([np.zeros(0, np.bool_), *(not_null(chunk) for chunk in column.chunks)])
-    kept = np.flatnonzero(filled)
-    return (table, None) if len(kept) == table.num_rows else (table.take(kept), kept)
+def filled_rows(columns: Sequence[Column], rows: int) -> Any:
+    """The rows in which some cell has a value; None: all. Spreadsheets write lines with nothing but separators."""
+    blank = np.arange(rows)
+    for column in columns:
+        blank = blank[~column.filled[blank] if column.is_typed else column.codes[blank] < 0]
+        if not len(blank):
+            return None
+    return np.setdiff1d(np.arange(rows), blank) if columns else None
 
 
 def clear_names(names: Sequence[str], table: Any) -> list[str | None]:

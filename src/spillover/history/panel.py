@@ -1,26 +1,36 @@
 """The cells of a table by round and arm: what was decided and what came out, missing cells as NaN."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover.history.candidates import arm_key, ask_order, part_numbers
-from spillover.history.cells import MISSING, YES_OR_NO, Unclear, is_empty, quote_cell
-from spillover.history.columns import (
-    PARTS,
-    Item,
-    Reading,
-    is_a,
+from spillover.history.cells import (
+    A_NUMBER,
+    MISSING,
+    NO,
+    YES,
+    YES_OR_NO,
+    Unclear,
+    is_empty,
+    parse_numbers,
+    quote_cell,
 )
+from spillover.history.columns import PARTS, Item, Reading, did_you_mean, is_a
+from spillover.history.files import report_broken
 from spillover.history.frame import Column, Frame
-from spillover.history.plain_form import check_spelling, repeated
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, Problems, natural_order
+from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, Problems, natural_order
 from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import listed
 
+ONE_ROW = "must have one row (add them up, or name the right columns with --columns)"
+NEARLY = 0.6  # similarity from which on a name may be a misspelling of another
+LISTED = 5  # arms in a line
 NO_ARM = "none"  # in a column that names the chosen arm
 
 
@@ -38,16 +48,30 @@ class Panel(NamedTuple):
     outcome_names: tuple[str, ...]
 
 
-def build_panel(frame: Frame, reading: Reading) -> Panel:
-    """The cells by round and arm; every problem of the table is reported."""
+class Ranges(NamedTuple):
+    """The ranges of z and y in the plain form."""
+
+    reward: tuple[float, float] | None  # None: 0 to 1
+    overall: tuple[float, float] | None  # None: any
+
+
+def build_panel(frame: Frame, reading: Reading, plain: Ranges | None = None) -> Panel:
+    """The cells by round and arm; every problem of the table is reported.
+
+    plain: of a table in the plain form, in which every round has a row for every arm.
+    """
     problems = Problems()
+    if frame.broken and frame.table.layout is not None:
+        report_broken(frame.table.layout, problems)
     dates, place = round_places(frame, reading.round, problems)
-    if problems.count:
+    if problems.count and plain is None:
         raise frame.error(problems)
     if len(dates.labels) > MOST_ROUNDS:
         raise ValueError(f"{frame.name}: more than {MOST_ROUNDS:,} rounds: must be at most that many")
-    build = wide_panel if reading.arm is None else long_panel
-    found = build(frame, reading, dates, place, problems)
+    if reading.arm is None:
+        found = wide_panel(frame, reading, dates, place, problems)
+    else:
+        found = long_panel(frame, reading, dates, place, problems, plain)
     if problems.count:
         raise frame.error(problems)
     return found
@@ -68,8 +92,8 @@ def round_places(frame: Frame, names: Sequence[str], problems: Problems) -> tupl
     except TypeError:
         kinds = "rounds are numbers and dates, or times with and without a zone"
         problems.add_text("round", f"{kinds}: must be of one kind")
-        return calendar([]), np.zeros(frame.rows, np.int64)
-    place = np.append(dates.rank, -1)[codes]
+        return calendar([]), np.full(frame.rows, -1)
+    place: Any = np.append(dates.rank, -1).astype(np.int32)[codes]
     label = " and ".join(names)
 
     def describe(row: int) -> str:
@@ -95,46 +119,168 @@ def four_digit_years(years: IntArray) -> list[int]:
     return [year + 1900 if 0 <= year < 100 else year for year in years.tolist()]
 
 
-def long_panel(frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems) -> Panel:
+def long_panel(
+    frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems, plain: Ranges | None
+) -> Panel:
     """One row for each round and arm."""
     column = frame[reading.arm or ""]
     problems.add("arm", np.flatnonzero(column.codes < 0), lambda row: f"{column.name} is empty: must be a name")
-    known = np.unique(column.codes[column.codes >= 0])
+    known = np.flatnonzero(np.bincount(column.codes + 1, minlength=len(column.texts) + 1)[1:])
     names = [column.texts[code] for code in known]
     ordered = natural_order(names)
     arms = tuple(names[k] for k in ordered)
     check_arms(frame, arms)
-    position = np.full(len(column.texts) + 1, -1, np.int64)
+    position = np.full(len(column.texts) + 1, -1, np.int32)
     position[known[ordered]] = np.arange(len(arms))
     which = position[column.codes]
-    keys = place * len(arms) + which
-    named = np.flatnonzero(which >= 0)  # the others are reported already
-    one = "must have one row (add them up, or name the right columns with --columns)"
-    problems.add(
-        "twice",
-        named[repeated(keys[named])],
-        lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {one}",
-    )
-    if not problems.count and len(keys) < len(dates.labels) * len(arms):
-        check_spelling(arms, place, which, problems, may_change=True)
-    shape = (len(dates.labels), len(arms))
-    decision, y, z = np.full(shape, np.nan), np.full(shape, np.nan), None
-    good = which >= 0
-    decision.flat[keys[good]] = decisions(frame[reading.chosen[0].name], reading.amounts, problems)[good]
-    if reading.own:
-        z = np.full(shape, np.nan)
-        z.flat[keys[good]] = numbers(frame[reading.own[0].name], problems)[good]
+    strict = plain is not None
+    chosen = decisions(frame[reading.chosen[0].name], reading.amounts, problems, strict=strict)
     if reading.outcome:
         require_one(frame, reading.outcome)
-        y.flat[keys[good]] = numbers(frame[reading.outcome[0].name], problems)[good]
-    present = np.zeros(shape, np.bool_)
-    present.flat[keys[good]] = True
-    rows = [(arm, np.flatnonzero(which == k)) for k, arm in enumerate(arms)]
-    outcome = tuple(item.name for item in reading.outcome)
-    if is_common(y):
+    own, outcome = (
+        numbers(frame[items[0].name], problems, strict=strict) if items else None
+        for items in (reading.own, reading.outcome)
+    )
+    good = (which >= 0) & (place >= 0)  # the others are reported already
+    shape = (len(dates.labels), len(arms))
+    keys = place.astype(np.int64)
+    keys *= len(arms)  # in place: these are the longest arrays
+    keys += which
+    if not (good.all() and fills(keys, shape[0] * shape[1])):
+        some = np.flatnonzero(good)
+        one = "must have one row" if strict else ONE_ROW
+        problems.add(
+            "twice",
+            some[repeated(keys[some])],
+            lambda row: f"round {dates.labels[place[row]]}, arm {arms[which[row]]!r}: appears more than once: {one}",
+        )
+        if good.all() and (strict or not problems.count):
+            found, misspelt = check_spelling(arms, place, which, problems, may_change=not strict)
+            if strict:
+                check_complete(arms, dates, place, found, problems, misspelt)
+    if plain is not None:
+        check_rewards(reading, chosen, own, outcome, plain, problems)
+    here: Any = slice(None) if good.all() else np.flatnonzero(good)
+
+    def by_round(values: Array | None) -> Array:
+        cells = np.full(shape, np.nan)
+        if values is not None:
+            cells.flat[keys[here]] = values[here]
+        return cells
+
+    y = by_round(outcome)
+    if not strict and is_common(y):
         y = np.nanmax(np.where(np.isnan(y), -np.inf, y), axis=1, keepdims=True)
         y[np.isneginf(y)] = np.nan
-    return Panel(arms, dates, place, rows, decision, present, y, z, outcome)
+    return Panel(
+        arms,
+        dates,
+        place,
+        [] if strict else [(arm, np.flatnonzero(which == k)) for k, arm in enumerate(arms)],
+        by_round(chosen),
+        present=np.isfinite(by_round(np.ones(len(keys)))),
+        y=y,
+        z=None if own is None else by_round(own),
+        outcome_names=tuple(item.name for item in reading.outcome),
+    )
+
+
+def fills(keys: IntArray, cells: int) -> bool:
+    """Whether every cell has exactly one row: a quick check, as this is the usual case."""
+    if len(keys) != cells:
+        return False
+    seen = np.zeros(cells, np.bool_)
+    seen[keys] = True
+    return bool(seen.all())
+
+
+def repeated(keys: IntArray) -> IntArray:
+    """The positions of keys that stand before them already."""
+    order = np.argsort(keys, kind="stable")
+    return np.sort(order[1:][keys[order][1:] == keys[order][:-1]])
+
+
+def check_spelling(
+    names: Sequence[str], rank: Any, column: Any, problems: Problems, *, may_change: bool = False
+) -> tuple[Any, set[int]]:
+    """Report arms that are probably misspellings; returns the corrected column, and the misspelt arms.
+
+    Such an arm appears in few rounds, and only in those where an arm of nearly the same name is missing.
+    names: of the arms. rank, column: the round and the arm of every row. may_change: arms may come and go, so that the
+    other arm must be there before and after.
+    """
+    often = np.bincount(column, minlength=len(names))
+    rounds, misspelt = int(often.max()), set[int]()
+    rare = np.flatnonzero(often * 2 < rounds)
+    common = {names[k].casefold(): k for k in map(int, np.flatnonzero(often * 2 >= rounds))}
+    for k in map(int, rare):
+        close = get_close_matches(names[k].casefold(), list(common), 1, NEARLY)
+        here = np.flatnonzero(column == k)
+        if not close or np.isin(rank[here], rank[column == common[close[0]]]).any():
+            continue
+        other = rank[column == common[close[0]]]
+        if may_change and (other.min() > rank[here].min() or other.max() < rank[here].max()):
+            continue
+        meant = common[close[0]]
+        column = np.where(column == k, np.int32(meant), column)
+        misspelt.add(k)
+        seen = f"appears in {often[k]:,} of {int(rank.max()) + 1:,} rounds"
+        text = f"arm {names[k]!r} {seen}, where {names[meant]!r} is missing: must be one of the arms"
+        problems.add(f"spelling {names[k]}", here, partial(described, f"{text}; did you mean {names[meant]}?"))
+    return column, misspelt
+
+
+def described(text: str, row: int) -> str:
+    """The same text for every row."""
+    return text
+
+
+def check_complete(
+    names: Sequence[str],
+    dates: Calendar,
+    rank: Any,
+    column: Any,
+    problems: Problems,
+    misspelt: Collection[int],
+) -> None:
+    """Every round must have a row for every arm; `misspelt` names are no arms."""
+    wanted = np.setdiff1d(np.arange(len(names)), list(misspelt))
+    lacking = np.flatnonzero(np.bincount(rank, minlength=len(dates.labels)) < len(wanted))
+    often = np.bincount(column, minlength=len(names))
+    rare = [names[k] for k in np.flatnonzero(often * 2 < often.max())]  # misspelt, perhaps
+
+    def describe(t: int) -> str:
+        absent = np.setdiff1d(wanted, column[rank == t])
+        some = [names[k] for k in absent[:LISTED]]
+        more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
+        others = [name for name in rare if name not in some]
+        return (
+            f"round {dates.labels[t]} has no row for {', '.join(map(repr, some))}{more}: "
+            f"must have one for each of the {len(wanted)} arms{did_you_mean(some[0], others)}"
+        )
+
+    problems.add("missing", lacking, describe, rows=False)
+
+
+def check_rewards(reading: Reading, chosen: Array, z: Any, y: Array | None, ranges: Ranges, problems: Problems) -> None:
+    """z must be given for chosen arms only, and z and y must be in their ranges."""
+    own, played = reading.own[0].name, chosen == 1
+    stray = np.flatnonzero((chosen == 0) & (z != 0) & np.isfinite(z))
+    problems.add("not chosen", stray, lambda row: f"{own} = {z[row]:g} for an arm that was not chosen: must be empty")
+    low, high = UNIT if ranges.reward is None else ranges.reward
+    outside = np.flatnonzero(played & ((z < low) | (z > high)))
+    hint = "" if ranges.reward is not None or not len(outside) else range_hint(z[played])
+    problems.add("range", outside, lambda row: f"{own} = {z[row]:g}: must be from {low:g} to {high:g}{hint}")
+    if y is not None and ranges.overall is not None:
+        values, (least, most) = y, ranges.overall
+        beyond = np.flatnonzero((values < least) | (values > most))
+        name = reading.outcome[0].name
+        problems.add("overall", beyond, lambda row: f"{name} = {values[row]:g}: must be from {least:g} to {most:g}")
+
+
+def range_hint(z: Array) -> str:
+    """Hint how to declare a range, with the range of the file."""
+    return f"; z in the file is from {np.nanmin(z):g} to {np.nanmax(z):g}: give its full range with --range LOW HIGH"
 
 
 def require_one(frame: Frame, items: Sequence[Item]) -> None:
@@ -245,8 +391,8 @@ def one_hot(column: Column, arms: Sequence[str] | None) -> dict[str, Array]:
     return {arm: np.where(empty, np.nan, (keys == arm_key(arm)).astype(float)) for arm in names}
 
 
-def decisions(column: Column, amounts: bool, problems: Problems) -> Array:
-    """1 or 0, or an amount; NaN where the cell is empty."""
+def decisions(column: Column, amounts: bool, problems: Problems, *, strict: bool = False) -> Array:
+    """1 or 0, or an amount; NaN where the cell is empty, which is a problem if strict."""
     if amounts:
         found = numbers(column, problems)
         problems.add(
@@ -257,49 +403,70 @@ def decisions(column: Column, amounts: bool, problems: Problems) -> Array:
         return found
     flags = column.flags
     if flags is not None:
-        return np.where(flags < 0, np.nan, flags)
-    if column.is_blank:
-        return np.full(len(column), np.nan)
-    report_no_flags(column, problems)
-    return np.full(len(column), np.nan)
+        found = np.where(flags < 0, np.nan, flags)
+    elif column.is_blank:
+        found = np.full(len(column), np.nan)
+    else:
+        found = report_no_flags(column, problems)
+    if strict:
+        texts, codes, accepted = column.texts, column.encoded[0], YES_OR_NO.partition(", Y")[0]
+        none = np.array([is_empty(text) for text in texts] + [True])[codes] & np.isnan(found)
+        problems.add(
+            "chosen",
+            np.flatnonzero(none),
+            lambda row: f"{column.name} {column.quoted(row)}: must be {accepted}",
+        )
+    return found
 
 
-def report_no_flags(column: Column, problems: Problems) -> None:
-    """Cells that are neither yes nor no: amounts, or something else."""
+def report_no_flags(column: Column, problems: Problems) -> Array:
+    """Report cells that are neither yes nor no: amounts, or something else; the others as 1 or 0."""
     values = column.numbers
     if isinstance(values, np.ndarray):
         bad = np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1))
         fix = "take amounts as they are with --doses (or dose= instead of chosen= in --columns)"
         problems.add("decision amount", bad, lambda row: f"{column.name} = {values[row]:g}: must be {YES_OR_NO}; {fix}")
-        return
-    from spillover.history.cells import NO, YES
-
-    known = np.array([text.casefold() in YES | NO or is_empty(text) for text in column.texts] + [True])
-    texts, codes = column.texts, column.codes
+        return np.where((values == 0) | (values == 1), values, np.nan)
+    folded = [text.casefold() for text in column.texts]
+    known = np.array([text in YES | NO or is_empty(text) for text in folded] + [True])
+    codes = column.codes
     problems.add(
         "decision",
         np.flatnonzero(~known[codes]),
-        lambda row: f"{column.name} {quote_cell(texts[codes[row]])}: must be {YES_OR_NO}",
+        lambda row: f"{column.name} {column.quoted(row)}: must be {YES_OR_NO}",
     )
+    return np.array([float(text in YES) if text in YES | NO else np.nan for text in folded] + [np.nan])[codes]
 
 
-def numbers(column: Column, problems: Problems) -> Array:
-    """The numbers of a column, yes as 1 and no as 0 if both occur; cells that are none of these are reported."""
+def numbers(column: Column, problems: Problems, *, strict: bool = False) -> Array:
+    """The numbers of a column, yes as 1 and no as 0 if both occur; cells that are none of these are reported.
+
+    strict: only an empty cell says that a value is missing, and no text such as NA.
+    """
     found = column.numbers
-    flags = column.flags if isinstance(found, Unclear) else None
+    flags = column.flags if isinstance(found, Unclear) and not strict else None
     if flags is not None and (flags == 1).any() and (flags == 0).any():
         return np.where(flags == MISSING, np.nan, flags)
+    texts, codes = ([], np.empty(0, np.int32)) if isinstance(found, np.ndarray) else (column.texts, column.encoded[0])
     if isinstance(found, Unclear):
-        bad = np.array([text in found.texts for text in column.texts] + [False])
-        texts, codes, accepted = column.texts, column.encoded[0], found.accepted
+        bad, accepted = np.array([text in found.texts for text in texts] + [False]), found.accepted
         problems.add(
             "number decimal" if "--decimal" in accepted else f"number {column.name}",
             np.flatnonzero(bad[codes]),
-            lambda row: f"{column.name} {quote_cell(texts[codes[row]])}: must be {accepted}",
+            lambda row: f"{column.name} {column.quoted(row)}: must be {accepted}",
         )
-        return np.full(len(column), np.nan)
+        rest = parse_numbers(["" if text in found.texts else text for text in texts], column.style.point)
+        values = np.append(rest, np.nan)[codes] if isinstance(rest, np.ndarray) else np.full(len(column), np.nan)
+    else:
+        values = found
+    if strict:
+        said = np.flatnonzero(np.isnan(values) & column.says_missing)
+        problems.add(
+            f"number {column.name}",
+            said,
+            lambda row: f"{column.name} {column.quoted(row)}: must be {A_NUMBER}",
+        )
     most = LARGEST_OUTCOME
-    values = found
     problems.add(
         f"size {column.name}",
         np.flatnonzero(np.abs(values) > most),

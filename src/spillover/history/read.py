@@ -2,20 +2,32 @@
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from spillover import validate
-from spillover.history.build_history import assemble
-from spillover.history.cells import is_empty
-from spillover.history.columns import Item, Wanted, any_form, as_items, as_wanted, plain_names, read_names
-from spillover.history.files import MEANINGS, NEEDED, OpenTable, open_table
+from spillover.history.build_history import assemble, assemble_plain
+from spillover.history.columns import (
+    BY_NAME,
+    GIVEN,
+    Item,
+    Reading,
+    Wanted,
+    any_form,
+    as_items,
+    as_wanted,
+    plain_names,
+    read_names,
+)
+from spillover.history.files import MEANINGS, NEEDED, OpenTable, match_columns, open_table
 from spillover.history.find_columns import find_reading
-from spillover.history.frame import Style, read_frame, table_of
-from spillover.history.plain_form import Progress, plain_places, read_plain
-from spillover.history.record import History, HistoryError
+from spillover.history.frame import INDEX, Style, read_frame, table_of
+from spillover.history.panel import Ranges
+from spillover.history.record import History, HistoryError, Problems
 
 POINTS = {"point": ".", "comma": ",", ".": ".", ",": ","}
 ORDERS = ("day-first", "month-first")
@@ -23,7 +35,7 @@ COPIED = 1 << 20  # bytes of standard input at a time
 STDIN = "stdin"  # what messages call standard input
 MOST_INPUT = 4_000_000_000  # bytes of standard input
 MOST_COLUMNS = 16_384  # as many as a sheet of Excel has
-CELLS = ("number", "chosen")  # kinds of problems that other ways of writing may explain
+Progress = Callable[[int], None]  # called with the number of bytes read so far
 
 
 class Options(NamedTuple):
@@ -158,7 +170,7 @@ def read_form(table: OpenTable, options: Options) -> History:
     if renamed is None or not there:
         return read_any(table, options)
     if there == len(NEEDED):
-        return read_plain_or_any(table, renamed, options)
+        return read_plain(table, renamed, options)
     try:  # one name is not as in the plain form: a synonym, or a misspelling
         found = read_any(table, options)
     except ValueError:
@@ -176,29 +188,46 @@ def plain_columns(names: Sequence[str], renamed: Mapping[str, str]) -> int:
     return len(found) if "z" in found and len(found) >= len(NEEDED) - 1 else 0
 
 
-def read_plain_or_any(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
-    """The plain form; where only cells are written in other ways (45%, 1,234.5), it is read as any table."""
-    try:
-        return read_as_plain(table, renamed, options)
-    except HistoryError as error:
-        if not error.kinds or not set(error.kinds) <= set(CELLS):
-            raise
-        columns: Wanted = {name: (Item(renamed.get(name, name)),) for name in plain_places(table, renamed)}
-        try:
-            return read_any(table, options._replace(wanted=columns), only_blank=True)
-        except ValueError:
-            raise error from None
-
-
-def read_as_plain(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
-    ranges = {"reward_range": options.reward_range, "overall_range": options.overall_range}
-    found = read_plain(table, renamed, dates=options.style.dates, progress=options.progress, **ranges)
+def read_plain(table: OpenTable, renamed: Mapping[str, str], options: Options) -> History:
+    """A table with one row for each round and arm: round, arm, chosen, z and y, in any order, every cell there."""
+    places = plain_places(table, renamed)
+    frame = read_frame(table, options.progress, places).styled(options.style)
+    if not frame.rows:
+        raise ValueError(f"{table.path}: has column names but no rows: must have one row for each round and arm")
+    items = {meaning: (Item(table.names[place]),) for meaning, place in places.items()}
+    undecided = frame[items["chosen"][0].name].codes < 0
+    known = [frame[items[meaning][0].name].filled for meaning in ("z", "y") if meaning in items]
+    if undecided.any() and not (undecided & np.any(known, axis=0)).any():  # the round to decide
+        return read_any(table, options._replace(wanted=dict(items)))
+    roles = {"round": "round", "arm": "arm", "chosen": "chosen", "z": "z", "y": "outcome"}
+    reading = Reading(
+        round=(items["round"][0].name,),
+        arm=items["arm"][0].name,
+        chosen=items["chosen"],
+        outcome=items.get("y", ()),
+        own=items["z"],
+        reasons={role: GIVEN if meaning in renamed else BY_NAME for meaning, role in roles.items()},
+    )
+    unused = [name for place, name in enumerate(table.names) if place not in places.values()]
+    if table.layout is None:
+        unused = [name for name in unused if not INDEX.fullmatch(name)]
+    given = {meaning: items.get(meaning, ()) for meaning in MEANINGS}
+    found = assemble_plain(frame, reading, Ranges(options.reward_range, options.overall_range), unused, given)
     found = replace(found, columns_option=" ".join([found.columns_option, *options.further]))
     return replace(found, y=-found.y, z=-found.z, minimise=True) if options.minimise else found
 
 
-def read_any(table: OpenTable, options: Options, *, only_blank: bool = False) -> History:
-    """A table of any form. only_blank: cells such as NA are no way to say that a value is missing."""
+def plain_places(table: OpenTable, renamed: Mapping[str, str]) -> dict[str, int]:
+    """The places of the columns of the plain form; an error if it is not clear which they are."""
+    problems = Problems()
+    places = match_columns(table.names, renamed, problems)
+    if places is None:
+        raise problems.error(str(table.path), lambda rows: [])
+    return places
+
+
+def read_any(table: OpenTable, options: Options) -> History:
+    """A table of any form."""
     frame = read_frame(table, options.progress).styled(options.style)
     if not frame.rows:
         if not frame.names:
@@ -208,8 +237,6 @@ def read_any(table: OpenTable, options: Options, *, only_blank: bool = False) ->
     reading = find_reading(
         frame, any_form(options.wanted), doses=options.doses, context=options.context, further=options.further
     )
-    if only_blank and any(is_empty(text) and text for name in reading.used for text in frame[name].texts):
-        raise ValueError("a cell says that a value is missing")
     return assemble(
         frame,
         reading,

@@ -174,8 +174,8 @@ class History:
     @cached_property
     def extremes(self) -> Range:
         """The smallest and the largest z where arms were chosen, 0 included."""
-        known = self.x & self.arrived[:, None] & np.isfinite(self.z)
-        return float(self.z.min(where=known, initial=0.0)), float(self.z.max(where=known, initial=0.0))
+        known = self.z[self.x & self.arrived[:, None] & np.isfinite(self.z)]
+        return float(known.min(initial=0.0)), float(known.max(initial=0.0))
 
     @property
     def nothing_chosen(self) -> bool:
@@ -269,9 +269,9 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
     Without a baseline y is a linear function of z: the intercept of a regression of y on z is 0 for every arm.
     """
     known = np.flatnonzero(arrived)[-max(FEWEST_ROUNDS, ROUNDS_FOR_EACH_ARM * x.shape[1]) :]
-    if bool(y[known[~x[known].any(axis=1)]].any()):
+    x, z, y, count = x[known], z[known], y[known], len(known)
+    if bool(y[~x.any(axis=1)].any()):
         return True
-    z, y, count = z[known], y[known], len(known)
     used = z[:, (z != 0.0).any(axis=0)]
     if count <= used.shape[1] + 1 or not used.shape[1]:
         return False

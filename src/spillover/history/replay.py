@@ -1,24 +1,26 @@
 """Replay a whole history to a policy: the decisions, and the outcomes that have arrived."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, HistoryPolicy, Policy, as_policy, learn_rounds
 from spillover.core.ahead import compiled_beside
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.learner.one import Learner
 from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
-from spillover.rng import Purpose
-from spillover.state import copy_state, leaves
+from spillover.rng import Purpose, Rng
+from spillover.state import Packed, copy_state, packed
 from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 
 # Evidence for a graph candidate is discounted by 1% with every outcome: older than 1,000, it weighs less than 1e-4.
@@ -74,7 +76,27 @@ class Schedule(NamedTuple):
         return None
 
 
-def schedule_of(policy: Policy, has_memo: bool, arrived: BoolArray) -> Schedule:
+class RoundByRound(NamedTuple):
+    """A policy that learns a history by its four functions."""
+
+    policy: Policy
+    deferrable: bool = True
+    reuses_memo: bool = False
+    learns_histories: bool = True
+
+    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
+        return learn_rounds(self.policy, state, rounds, first, rng)
+
+    def solve(self, state: State) -> State:
+        return state
+
+
+def as_history_policy(policy: Policy) -> HistoryPolicy:
+    """The policy, if it learns histories faster than round by round; otherwise one that calls its four functions."""
+    return policy if isinstance(policy, HistoryPolicy) and policy.learns_histories else RoundByRound(policy)
+
+
+def schedule_of(policy: HistoryPolicy, has_memo: bool, arrived: BoolArray) -> Schedule:
     """The batches in which a policy learns a history.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
@@ -109,10 +131,9 @@ class Checkpoint(NamedTuple):
     asked: Any  # see `Start`
     way: tuple[int, ...]  # see `Schedule.way_to`
     done: int
-    state: State
+    content: NDArray[np.uint8]  # of the state; see `Packed`
     waiting: dict[int, Choice]
     details: dict[int, Details]
-    bytes: int = 0  # of the state
 
 
 class Start(NamedTuple):
@@ -125,20 +146,36 @@ class Start(NamedTuple):
 
 @dataclass
 class Checkpoints:
-    """The checkpoints of one history that grows; whoever changes a round of it calls `forget`."""
+    """The checkpoints of one history that grows; whoever changes a round of it calls `forget`.
+
+    The learners of all replays have one state, in the same arrays: a replay takes it from the learner before it.
+    """
 
     kept: list[Checkpoint] = field(default_factory=list)
     start: Start | None = None  # of the last replay
+    work: Packed | None = None  # the state of its learner
 
     def forget(self, first: int = 0) -> None:
         """Round number `first` (from 0 on) or a later one has changed."""
         self.kept = [checkpoint for checkpoint in self.kept if checkpoint.done <= first]
 
-    def latest(self, start: Checkpoint, schedule: Schedule) -> Checkpoint:
-        """The last checkpoint that a replay by this schedule passes, or its start; its state may be rewritten."""
+    def begin(self, start: Start) -> None:
+        """Begin a replay from another start than the last one."""
+        self.start, self.work = start, None
+
+    def latest(self, start: Start, schedule: Schedule) -> tuple[int, State, dict[int, Choice], dict[int, Details]]:
+        """Where a replay by this schedule goes on: the rounds that are done, and what is known after them."""
         fitting = [c for c in self.kept if c.asked == start.asked and schedule.way_to(c.done) == c.way]
-        found = max(fitting, key=lambda checkpoint: checkpoint.done, default=start)
-        return found._replace(state=copy_state(found.state), waiting=dict(found.waiting), details=dict(found.details))
+        if self.work is None:
+            self.work = packed(start.learner.state)
+        if self.work is None:
+            return 0, copy_state(start.learner.state), {}, {}
+        if not fitting:
+            self.work.holds(start.learner.state)
+            return 0, self.work.state, {}, {}
+        found = max(fitting, key=lambda checkpoint: checkpoint.done)
+        self.work.content[:] = found.content
+        return found.done, self.work.state, dict(found.waiting), dict(found.details)
 
     def wanted(self, schedule: Schedule, done: int) -> set[int]:
         """After which rounds to keep a checkpoint: close to the last outcome, and further and further before it."""
@@ -152,21 +189,20 @@ class Checkpoints:
             distance = 4 * max(schedule.learned - stop, schedule.pace)
         return found
 
-    def keep(self, checkpoint: Checkpoint) -> None:
+    def keep(
+        self, way: tuple[int, ...], done: int, state: State, waiting: dict[int, Choice], details: dict[int, Details]
+    ) -> None:
         """Add a checkpoint; of too many, those that are closest to a later one go, and other settings before them."""
-        own = checkpoint._replace(
-            state=copy_state(checkpoint.state),
-            waiting=dict(checkpoint.waiting),
-            details=dict(checkpoint.details),
-            bytes=sum(leaf.nbytes for leaf in leaves(checkpoint.state).values()),
-        )
+        if self.start is None or self.work is None or not self.work.holds(state):
+            return
+        own = Checkpoint(self.start.asked, way, done, self.work.content.copy(), dict(waiting), dict(details))
         same = [c for c in self.kept if c.asked == own.asked and (c.done, c.way) != (own.done, own.way)]
         others = [c for c in self.kept if c.asked != own.asked]
         self.kept = [*others[-1:], *thinned(sorted([*same, own], key=lambda c: c.done))]
 
     @property
     def bytes(self) -> int:
-        return sum(checkpoint.bytes for checkpoint in self.kept)
+        return sum(checkpoint.content.nbytes for checkpoint in self.kept)
 
 
 def last_stop(schedule: Schedule, at_most: int) -> int:
@@ -209,7 +245,8 @@ def replay_history(
     that of the coming round. A policy that does not accept missing outcomes learns from the rounds that have all.
     reward_range: declared range of own effects; it matters where it is narrower than what the data show (see
     `reward_range_of`).
-    checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same.
+    checkpoints: of a shorter form of the same history, to go on from; new ones are kept there. The result is the same,
+        but the learner of the last replay with them must not be used any more.
 
     >>> import spillover as sp
     >>> from spillover.history import read_history
@@ -221,7 +258,7 @@ def replay_history(
     """
     given_policy = as_policy(policy)
     accepted = "one that learns from any decision, not only from its own draws with known probabilities"
-    validate.require(not given_policy.randomised, "policy", given_policy, accepted)
+    validate.require(not given_policy.traits.randomised, "policy", given_policy, accepted)
     context = standard_context(history)
     problem = problem_of(history, budget, reward_range, overall_range, context)
     if context is not None or history.dose is not None:  # both are scaled by all rounds
@@ -229,23 +266,23 @@ def replay_history(
     start = started(given_policy, problem, seed, given, context, checkpoints)
     player, rng = start.learner.policy, start.learner.rng
     accepted = "one that learns from amounts, as the table has doses"
-    validate.require(history.dose is None or player.accepts_doses, "policy", player, accepted)
-    arrived = learnable_rounds(history, player.accepts_missing)
-    schedule = schedule_of(player, start.has_memo, arrived)
-    known, wanted = Checkpoint(start.asked, (), 0, start.learner.state, {}, {}), set[int]()
+    validate.require(history.dose is None or player.traits.accepts_doses, "policy", player, accepted)
+    past = as_history_policy(player)
+    arrived = learnable_rounds(history, player.traits.accepts_missing)
+    schedule = schedule_of(past, start.has_memo, arrived)
+    done, state, learner, wanted = 0, start.learner.state, start.learner.at({}, {}), set[int]()
     if checkpoints is not None:
-        known = checkpoints.latest(known, schedule)
-        wanted = checkpoints.wanted(schedule, known.done)
-    done, state, learner = known.done, known.state, start.learner.at(known.waiting, known.details)
-    first, accepts = done, player.accepts_missing
+        done, state, *rest = checkpoints.latest(start, schedule)
+        learner, wanted = start.learner.at(*rest), checkpoints.wanted(schedule, done)
+    first, accepts = done, player.traits.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
-    with compiled_beside(player):
+    with compiled_beside(player) if not done else nullcontext():
         for stop, judged, solved in schedule.batches(done):
             memo = player.select(state, rng.at(Purpose.CHOICE, done + 1)).memo if judged else None
             batch = between(rounds, done - first, stop - first, memo)
-            state = player.catch_up(state, batch, done + 1, rng)
+            state = past.catch_up(state, batch, done + 1, rng)
             if solved and (batch.arrived.any() or stop == schedule.unjudged):
-                state = player.solve(state)
+                state = past.solve(state)
             for row in np.flatnonzero(~batch.arrived):
                 learner.waiting[done + 1 + int(row)] = Choice(batch.x[row], memo=memo)
                 if batch.context is not None or batch.dose is not None:
@@ -254,7 +291,7 @@ def replay_history(
                 progress(stop)
             done = stop
             if checkpoints is not None and stop in wanted and (way := schedule.way_to(stop)) is not None:
-                checkpoints.keep(Checkpoint(start.asked, way, stop, state, learner.waiting, learner.details))
+                checkpoints.keep(way, stop, state, learner.waiting, learner.details)
     learner.state = state
     learner.rounds = done
     if context is not None:
@@ -280,7 +317,7 @@ def started(
     choice = learner.policy.select(learner.state, learner.rng.at(Purpose.CHOICE, 1))
     found = Start(asked, learner, choice.memo is not None)
     if checkpoints is not None:
-        checkpoints.start = found
+        checkpoints.begin(found)
     return found
 
 

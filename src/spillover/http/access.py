@@ -190,7 +190,8 @@ def caller_of(request: Request, tokens: TokenFile, *, required: bool) -> Caller:
 
 def require_direct(request: Request) -> None:
     """403 for a request that was passed on: to a server without tokens, everybody behind a proxy is this machine."""
-    header = next((name for name in PASSED_ON if name in request.headers), None)
+    given = {name for name, _ in request.scope["headers"]}
+    header = next((name for name in PASSED_ON if name.encode() in given), None)
     if header is not None:
         what = "was passed on by another server, and this one has no tokens: create one with `spillover token create`"
         raise Problem(403, f"the request (it has the header {header}): {what}")

@@ -42,12 +42,11 @@ def create_app(
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
         exception_handlers=HANDLERS,
     )
     app.state.server = server
     for router in (*ROUTERS, api_page.router):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)  # in one list: to look into router after router takes longer
     app.router.routes.extend(routes)
     app.add_middleware(Watch, metrics=server.metrics)
     app.add_middleware(Guard, settings=server.settings)

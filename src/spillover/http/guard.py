@@ -76,6 +76,8 @@ class Guard:
         self.app, self.settings = app, settings
         headers = HEADERS | dict(settings.extra_headers)
         self.headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        self.names = {*LOCAL_NAMES, settings.host.lower(), *(host.lower() for host in settings.hosts)}
+        self.local = is_loopback(settings.host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -84,7 +86,7 @@ class Guard:
         headers = Headers(scope=scope)
         answer = self.with_headers(send)
         try:
-            check_host(headers, self.settings)
+            self.check_host(headers)
             check_origin(headers, scope["method"])
             limit = self.limit_of(scope["path"])
             check_length(headers, limit)
@@ -92,6 +94,14 @@ class Guard:
             await problem_response(problem)(scope, receive, answer)
             return
         await self.app(scope, limited(receive, limit, self.settings.slowest_body), answer)
+
+    def check_host(self, headers: Mapping[str, str]) -> None:
+        """A name that somebody else's DNS may point at this machine is refused (DNS rebinding)."""
+        given = headers.get("host", "")
+        name = host_name(given)
+        if not (name in self.names or (not self.local and is_address(name))):  # no DNS can lead to an address
+            detail = f"Host = {given[:200]!r}: must be a name of this server; --allow-host adds one"
+            raise Problem(421, detail, field="Host", value=given)
 
     def limit_of(self, path: str) -> int:
         return self.settings.largest_file if path.endswith("/import") else self.settings.largest_body
@@ -104,17 +114,6 @@ class Guard:
             await send(message)
 
         return sending
-
-
-def check_host(headers: Mapping[str, str], settings: ServerSettings) -> None:
-    """A name that somebody else's DNS may point at this machine is refused (DNS rebinding)."""
-    given = headers.get("host", "")
-    name = host_name(given)
-    known = {*LOCAL_NAMES, settings.host.lower(), *(host.lower() for host in settings.hosts)}
-    anywhere = not is_loopback(settings.host) and is_address(name)  # no DNS can lead to an address
-    if not (name in known or anywhere):
-        detail = f"Host = {given[:200]!r}: must be a name of this server; --allow-host adds one"
-        raise Problem(421, detail, field="Host", value=given)
 
 
 def check_origin(headers: Mapping[str, str], method: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
@@ -43,8 +43,9 @@ from spillover.http.routing import (
     WritingRoute,
     again,
     guarded_router,
+    router_of,
 )
-from spillover.http.state import Call, Reading, StreamName, Writing
+from spillover.http.state import Call, KeyHeader, StreamName, call_of
 from spillover.service import Decision, NotFound, Receipt
 from spillover.service.errors import Invalid, naming
 from spillover.service.events import Head
@@ -57,7 +58,7 @@ reading = guarded_router(GuardedRoute, "reading")
 writing = guarded_router(WritingRoute, "rounds")
 importing = guarded_router(AdminRoute, "files")
 exporting = guarded_router(GuardedRoute, "files")
-operations = APIRouter(tags=["operations"])
+operations = router_of("operations")
 ROUTERS = (listing, admin, reading, writing, importing, exporting, operations)
 PAGE = 100
 # what can be done with a new stream, for programs that follow the description
@@ -72,11 +73,12 @@ Limit = Annotated[int, Query(ge=1, le=1_000, description="Items of an answer.")]
 
 @listing.get("/streams", response_model=StreamList)
 def list_streams(
-    call: Reading,
+    request: Request,
     after: Annotated[str, Query(max_length=200, pattern=r"^[^\x00-\x1f]*$")] = "",
     limit: Limit = PAGE,
 ) -> Json:
     """The streams by name, those that the token is for."""
+    call = call_of(request)
     found: list[Head] = []
     while len(found) <= limit and (heads := call.service.log.streams(after, limit + 1)):
         found += [head for head in heads if call.caller.may("read", head.stream)]
@@ -86,14 +88,16 @@ def list_streams(
 
 
 @admin.post("/streams", response_model=ReceiptModel, status_code=201, responses=CREATED)
-def create_stream(call: Writing, body: NewStream) -> Response:
+def create_stream(request: Request, body: NewStream, key: KeyHeader = None) -> Response:
     """Begin a stream. The same name with the same settings again is answered with the stream that there is."""
+    call = call_of(request, key)
     return call.receipt(call.service.create_stream(body.name, body.settings, **call.recorded_by))
 
 
 @admin.patch("/streams/{stream}/settings", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel))
-def change_settings(call: Writing, stream: StreamName, body: SettingsChange) -> Response:
+def change_settings(request: Request, stream: StreamName, body: SettingsChange, key: KeyHeader = None) -> Response:
     """Decide differently from now on; fields that are not given stay as they are."""
+    call = call_of(request, key)
     changes = body.model_dump(exclude_unset=True, exclude={"read_at"})
     return call.receipt(call.service.change_settings(stream, changes, read_at=body.read_at, **call.recorded_by))
 
@@ -109,26 +113,30 @@ Anything = dict[str, Any]
 
 
 @reading.get("/streams/{stream}", response_model=Anything)
-def overview(call: Reading, stream: StreamName) -> Json:
+def overview(request: Request, stream: StreamName) -> Json:
     """What a page shows of a stream: settings, counts, delays, pending rounds, the latest rounds, credible bands."""
+    call = call_of(request)
     return Json(call.service.overview(stream))
 
 
 @reading.get("/streams/{stream}/outlook", response_model=Anything)
-def outlook(call: Reading, stream: StreamName, at: At = None) -> Json:
+def outlook(request: Request, stream: StreamName, at: At = None) -> Json:
     """What would be chosen next, with all reasons, as `spillover next --json` prints it. Nothing is recorded."""
+    call = call_of(request)
     return Json(call.service.outlook(stream, at))
 
 
 @reading.get("/streams/{stream}/course", response_model=Anything)
-def course(call: Reading, stream: StreamName, points: Annotated[int, Query(ge=2, le=1_000)] = POINTS) -> Json:
+def course(request: Request, stream: StreamName, points: Annotated[int, Query(ge=2, le=1_000)] = POINTS) -> Json:
     """How the estimates have moved, by what is known today."""
+    call = call_of(request)
     return Json(call.service.course(stream, points))
 
 
 @reading.get("/streams/{stream}/decisions", response_model=DecisionList)
-def decisions(call: Reading, stream: StreamName, after: After = 0, limit: Limit = PAGE) -> Json:
+def decisions(request: Request, stream: StreamName, after: After = 0, limit: Limit = PAGE) -> Json:
     """Decisions in the order in which they were issued."""
+    call = call_of(request)
     found = call.service.decisions(stream, after, limit + 1)
     lines = [decision_line(decision) for decision in found[:limit]]
     return Json({"decisions": lines, "next": lines[-1]["seq"] if len(found) > limit else None})
@@ -140,28 +148,32 @@ def decision_line(decision: Decision) -> dict[str, Any]:
 
 
 @reading.get("/streams/{stream}/decisions/{round}", response_model=Anything)
-def explain(call: Reading, stream: StreamName, round: Annotated[str, Path(max_length=40)]) -> Json:
+def explain(request: Request, stream: StreamName, round: Annotated[str, Path(max_length=40)]) -> Json:
     """The answer to a round with all reasons, as they were then: what `spillover next --json` printed."""
+    call = call_of(request)
     return Json(call.service.explain(stream, round))
 
 
 @reading.get("/streams/{stream}/state", response_model=Anything)
-def state(call: Reading, stream: StreamName, at: At = None, round: OneRound = None) -> Json:
+def state(request: Request, stream: StreamName, at: At = None, round: OneRound = None) -> Json:
     """All rounds (or one), with what is known of them."""
+    call = call_of(request)
     return Json(call.service.state(stream, at, round))
 
 
 @reading.get("/streams/{stream}/events", response_model=EventList)
-def events(call: Reading, stream: StreamName, after: After = 0, limit: Limit = PAGE) -> Json:
+def events(request: Request, stream: StreamName, after: After = 0, limit: Limit = PAGE) -> Json:
     """The log: entries in order."""
+    call = call_of(request)
     found = call.service.events(stream, after, limit + 1)
     lines = [entry.to_dict() for entry in found[:limit]]
     return Json({"events": lines, "next": lines[-1]["seq"] if len(found) > limit else None})
 
 
 @reading.post("/streams/{stream}/audit", response_model=AuditModel)
-def audit(call: Reading, stream: StreamName) -> Json:
+def audit(request: Request, stream: StreamName) -> Json:
     """Check the log of the stream, and make its decisions again."""
+    call = call_of(request)
     found = call.service.audit(stream)
     return Json(asdict(found) | {"passed": found.passed})
 
@@ -171,8 +183,9 @@ def audit(call: Reading, stream: StreamName) -> Json:
     response_class=StreamingResponse,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
-async def changes(call: Reading, stream: StreamName) -> StreamingResponse:
+async def changes(request: Request, stream: StreamName) -> StreamingResponse:
     """Server-sent events: the number of the last entry, at once and whenever there is a new one."""
+    call = call_of(request)
     listeners = call.server.listeners
     listeners.check_room()
     head = await run_sync(call.service.log.head, stream, limiter=call.server.readers)
@@ -187,8 +200,9 @@ async def changes(call: Reading, stream: StreamName) -> StreamingResponse:
 @writing.post(
     "/streams/{stream}/decisions", response_model=DecisionModel, status_code=201, responses=again(DecisionModel)
 )
-def decide(call: Writing, stream: StreamName, body: Ask) -> Response:
+def decide(request: Request, stream: StreamName, body: Ask, key: KeyHeader = None) -> Response:
     """The decision of a round: made once; whoever asks again gets the same one."""
+    call = call_of(request, key)
     decision = call.service.decide(
         stream, body.round, unavailable=body.unavailable, context=body.context, **call.recorded_by
     )
@@ -200,8 +214,9 @@ def decide(call: Writing, stream: StreamName, body: Ask) -> Response:
 @writing.post(
     "/streams/{stream}/executions", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def execute(call: Writing, stream: StreamName, body: Execution) -> Response:
+def execute(request: Request, stream: StreamName, body: Execution, key: KeyHeader = None) -> Response:
     """Say what was done in a round; with the next revision, correct what was said."""
+    call = call_of(request, key)
     receipt = call.service.execute(
         stream,
         body.round,
@@ -217,8 +232,9 @@ def execute(call: Writing, stream: StreamName, body: Execution) -> Response:
 
 
 @writing.post("/streams/{stream}/outcomes", response_model=ReportModel)
-def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
+def report(request: Request, stream: StreamName, body: Outcomes, key: KeyHeader = None) -> Json:
     """Report outcomes, 1,000 at most; each gets a status, and one that is refused does not stop the others."""
+    call = call_of(request, key)
     outcomes: Any = body.outcomes  # they have the fields of an `Outcome`
     found = call.service.report(stream, outcomes, **call.recorded_by)
     seq = None if found.entry is None else found.entry.seq
@@ -230,8 +246,9 @@ def report(call: Writing, stream: StreamName, body: Outcomes) -> Json:
 @writing.post(
     "/streams/{stream}/corrections", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def correct(call: Writing, stream: StreamName, body: Correction) -> Response:
+def correct(request: Request, stream: StreamName, body: Correction, key: KeyHeader = None) -> Response:
     """Correct an outcome that was reported; null withdraws a value."""
+    call = call_of(request, key)
     values = body.values.model_dump(exclude_unset=True)
     receipt = call.service.correct(
         stream, body.round, body.arm, values, revision=body.revision, reason=body.reason, **call.recorded_by
@@ -242,8 +259,9 @@ def correct(call: Writing, stream: StreamName, body: Correction) -> Response:
 @writing.post(
     "/streams/{stream}/expirations", response_model=ReceiptModel, status_code=201, responses=again(ReceiptModel)
 )
-def expire(call: Writing, stream: StreamName, body: Expiration) -> Response:
+def expire(request: Request, stream: StreamName, body: Expiration, key: KeyHeader = None) -> Response:
     """Say that nothing more of a round will arrive."""
+    call = call_of(request, key)
     return call.receipt(call.service.expire(stream, body.round, reason=body.reason, **call.recorded_by))
 
 
@@ -265,7 +283,6 @@ ANY_FILE = {"content": {"application/octet-stream": {"schema": {"type": "string"
     openapi_extra={"requestBody": ANY_FILE | {"required": True}},
 )
 async def import_file(
-    call: Writing,
     request: Request,
     stream: StreamName,
     budget: Annotated[int, Query(ge=1, le=2_000, description="How many arms may be chosen, at most.")],
@@ -282,8 +299,10 @@ async def import_file(
     doses: Annotated[bool, Query(description="Decisions are amounts.")] = False,
     dates: Literal["day-first", "month-first"] | None = None,
     decimal: Literal["point", "comma"] | None = None,
+    key: KeyHeader = None,
 ) -> Response:
     """Begin a stream with the rounds of a file (CSV, Parquet, Excel), as `spillover next` reads it: the body."""
+    call = call_of(request, key)
     ending = next((known for known in ENDINGS if filename.lower().endswith(known)), None)
     if ending is None:
         raise Problem(
@@ -333,7 +352,7 @@ def begin(
     },
 )
 def export(
-    call: Reading,
+    request: Request,
     stream: StreamName,
     format: Literal["csv", "parquet", "jsonl"] = "csv",
     at: At = None,
@@ -342,6 +361,7 @@ def export(
     ] = None,
 ) -> Response:
     """The rounds as a file. The header X-Spillover-Command has the command that decides from it, percent-encoded."""
+    call = call_of(request)
     found = call.service.export(stream, format, at=at, round=round)
     name = quote(f"{stream}.{format}", safe="")
     headers = {

@@ -84,7 +84,7 @@ def among_readers(endpoint: Callable[..., Any]) -> Callable[..., Coroutine[Any, 
 
     @wraps(endpoint)
     async def reading(**given: Any) -> Any:
-        return await run_sync(partial(endpoint, **given), limiter=given["call"].server.readers)
+        return await run_sync(partial(endpoint, **given), limiter=given["request"].app.state.server.readers)
 
     return reading
 
@@ -107,9 +107,14 @@ def require_json(request: Request) -> None:
         raise Problem(415, f"Content-Type = {kind[:100]!r}: must be application/json")
 
 
+def router_of(tag: str, **options: Any) -> APIRouter:
+    """A router that calls its operations as their functions are called."""
+    return APIRouter(tags=[tag], generate_unique_id_function=lambda route: route.name, **options)
+
+
 def guarded_router(route: type[GuardedRoute], tag: str) -> APIRouter:
     """A router whose routes need a scope."""
-    return APIRouter(prefix="/v1", route_class=route, responses=REFUSALS, tags=[tag])
+    return router_of(tag, prefix="/v1", route_class=route, responses=REFUSALS)
 
 
 # --- JSON as it must be: no field twice, no NaN, no nesting without end, only text that can be written ---------------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
-from fastapi import Depends, Header, Path, Request, Response
+from fastapi import Header, Path, Request, Response
 
 from spillover.http.access import Caller, TokenFile
 from spillover.http.answers import Json
@@ -104,15 +104,8 @@ KeyHeader = Annotated[
 ]
 
 
-# FastAPI hands a dependency that is no coroutine to another thread, which takes longer than these do
-async def call_of(request: Request) -> Call:
-    return Call(server=request.app.state.server, caller=request.state.caller, key=None)
-
-
-async def writing_call_of(request: Request, key: KeyHeader = None) -> Call:
+def call_of(request: Request, key: str | None = None) -> Call:
     return Call(server=request.app.state.server, caller=request.state.caller, key=key)
 
 
-Reading = Annotated[Call, Depends(call_of)]
-Writing = Annotated[Call, Depends(writing_call_of)]
 StreamName = Annotated[str, Path(description="The name of the stream.", max_length=200)]

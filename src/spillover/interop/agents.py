@@ -15,7 +15,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints.search import top_arms
-from spillover.contracts import Policy
+from spillover.contracts import Policy, Traits
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, IntArray, Problem
 
@@ -143,10 +143,8 @@ class SeatedPolicy(Policy):
     file, as nothing is known of what they hold. Batches work, one replication after another.
     """
 
-    order_free = False  # nothing is promised
-    uses_context = True
-    needs_rewards = False  # it sees what there is
-    needs_outcomes = False
+    # nothing is promised, and it sees what there is
+    traits = Traits(needs_rewards=False, needs_outcomes=False, uses_context=True, order_free=False)
 
     @abstractmethod
     def new_agent(self, problem: Problem, seed: int) -> Any:

@@ -21,13 +21,12 @@ from spillover.interop.agents import (
     fresh_part,
     observation_of,
 )
-from spillover.mailbox import FeedbackQueue
-from spillover.measuring import scorer
 from spillover.registry import needed_for
 from spillover.rng import Purpose, Rng
+from spillover.simulation.mailbox import FeedbackQueue
 from spillover.simulation.protocol import known_context, require_scored
-from spillover.simulation.replications import require_environment
-from spillover.stretches import Foreseen
+from spillover.simulation.replications import require_environment, scorer
+from spillover.simulation.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem
 
 with needed_for("spillover.interop.gymnasium", "gymnasium"):

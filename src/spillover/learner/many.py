@@ -253,7 +253,7 @@ class Learners(Shown):
                 check = self.books.coming(rows, NO_CHOICE).check
                 choice = choice._replace(x=np.array(check(lambda one: validate.decision("x", one, one.shape), own)))
             coming = self.books.coming(rows, choice)
-            amounts = own_doses(coming, dose, self.policy.accepts_doses)
+            amounts = own_doses(coming, dose, self.policy.traits.accepts_doses)
             after = self.player(rows).played(state, choice.x) if rows.size else state
             columns = choice._asdict() | {"context": known if self.problem.context else None, "dose": amounts}
             free, places = self.books.waiting.room_for(columns, rows.size)
@@ -292,9 +292,9 @@ class Learners(Shown):
             given, places = self.books.pending(rows, rounds)
             by_arm = (self.by_arm(name, value) for name, value in (("dose", dose), ("z", z), ("y", y)))
             before, reported = self.books.details(places), Details(context, *by_arm)
-            known = known_after(self.problem, given, before, reported, self.policy.accepts_doses)
+            known = known_after(self.problem, given, before, reported, self.policy.traits.accepts_doses)
             check_feedback(self.problem, given, known, closed=False)
-            takes_parts = np.full(len(places), self.policy.accepts_missing)
+            takes_parts = np.full(len(places), self.policy.traits.accepts_missing)
             learned, in_parts = known.complete | takes_parts, ~known.in_one & takes_parts
             self.learn(rows, given, places, known, learned, in_parts, timed=True)
 
@@ -308,7 +308,7 @@ class Learners(Shown):
             all_rows, nothing = np.ones(len(places), np.bool_), np.zeros(shape, np.bool_)
             last = KnownRows(known._replace(z=z, y=y), nothing, ~all_rows, all_rows)
             check_feedback(self.problem, given, last, closed=True)
-            self.learn(rows, given, places, last, all_rows & self.policy.accepts_missing, all_rows, timed=False)
+            self.learn(rows, given, places, last, all_rows & self.policy.traits.accepts_missing, all_rows, timed=False)
 
     def learn(
         self,

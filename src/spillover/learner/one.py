@@ -255,7 +255,7 @@ class Learner(Shown):
                 choice = choice._replace(x=x)
             amounts = None
             if dose is not None:
-                amounts = dose_of(self.in_order("dose", dose), choice.x, self.policy.accepts_doses)
+                amounts = dose_of(self.in_order("dose", dose), choice.x, self.policy.traits.accepts_doses)
             round, told = self.rounds + 1, amounts is not None or known is not None
             write = used.playing(choice.x, round)
 
@@ -290,7 +290,7 @@ class Learner(Shown):
         with self.lock:
             self.require_pending(round)
             write = nothing
-            if self.policy.accepts_missing:
+            if self.policy.traits.accepts_missing:
                 now, unknown = self.details.get(round, UNKNOWN), np.full(self.problem.n_arms, np.nan)
                 z, y = (unknown if part is None else part for part in (now.z, now.y))
                 last = Known(z, y, np.zeros(self.problem.n_arms, np.bool_), True)
@@ -307,7 +307,7 @@ class Learner(Shown):
     def learn(self, round: int, now: Details, known: Known) -> None:
         """Take in what is known of a round after a report."""
         feedback, write = self.checked(round, now, known), nothing
-        if known.complete or self.policy.accepts_missing:
+        if known.complete or self.policy.traits.accepts_missing:
             write = self.updating(round, feedback)
         if known.complete:
             self.end(round, write, timed=True)
@@ -362,7 +362,7 @@ class Learner(Shown):
             self.own("y", y),
         )
         before = self.details.get(round, UNKNOWN)
-        return with_report(self.problem, self.waiting[round].x, before, given, self.policy.accepts_doses)
+        return with_report(self.problem, self.waiting[round].x, before, given, self.policy.traits.accepts_doses)
 
     def own(self, name: str, value: Any) -> Array:
         """Values of the arms as numbers, in an array of our own: the caller may go on to use his."""
@@ -377,7 +377,7 @@ class Learner(Shown):
 
     def checked(self, round: int, now: Details, known: Known, closed: bool = False) -> Feedback:
         """The feedback after a report; outcomes that are not known are NaN."""
-        parts = known.fresh is not None and self.policy.accepts_missing
+        parts = known.fresh is not None and self.policy.traits.accepts_missing
         given = feedback_of(self.waiting[round], now, known, self.rounds - round, in_parts=parts)
         strict = not closed and known.complete and self.problem.observes == "both" and now.dose is None
         check = validate.feedback if strict else validate.partial_feedback
@@ -421,7 +421,7 @@ class Learner(Shown):
                 "pending": Pending(self.rounds, waiting, *self.delay_totals),
                 "constraints": self.policy_this_round(self.unavailable).setting.constraints,
                 "signals": self.policy.signals(self.state),
-                "quantity": self.policy.quantity,
+                "quantity": self.policy.traits.quantity,
             }
             decision = self.explain() if explanation is None else explanation
             return reasons(decision, arms=self.arms if arms is None else arms, **given | options)

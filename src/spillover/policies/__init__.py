@@ -1,6 +1,6 @@
 """The policies, one file each."""
 
-from spillover.contracts import Policy
+from spillover.contracts import Policy, Traits
 from spillover.policies.ablations import AblatedNDCSEM
 from spillover.policies.constrained import Constrained
 from spillover.policies.cts import CTS
@@ -43,6 +43,7 @@ __all__ = [
     "SlidingWindowCUCB",
     "SuperArmUCB",
     "SwitchingSEM",
+    "Traits",
     "Uniform",
     "find_policy",
 ]

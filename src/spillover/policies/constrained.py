@@ -101,7 +101,7 @@ class Constrained(PolicyWrapper):
         choice = self.inner.select(state, rng)
         if not self.constraints:
             return choice, None
-        if self.randomised:  # a random draw does not maximise a score
+        if self.traits.randomised:  # a random draw does not maximise a score
             return self.redraw(state, choice, rng), None
         found = known or self.inner.explain(state, rng.restarted())
         scores = np.where(found.planned[..., None], choice.x, found.score)

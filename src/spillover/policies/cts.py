@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, uniform
 from spillover.kernels.averages import amounts_above_low, unit_or_one
 from spillover.kernels.laws import fill_betas
@@ -58,12 +59,12 @@ class CTS(ScaledCorePolicy):
     draws_index = True
 
     @property
-    def needs_overall_range(self) -> bool:
-        return not self.knows_graph
+    def traits(self) -> Traits:
+        return super().traits._replace(needs_overall_range=not self.knows_graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
         validate.problem(problem)
-        if problem.overall_range is None and self.needs_overall_range:
+        if problem.overall_range is None and self.traits.needs_overall_range:
             raise ValueError(
                 "overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled"
             )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import Traits
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, later
 from spillover.graph.learner import explained
@@ -84,10 +85,13 @@ class DiscountedTS(OnGraph):
     True
     """
 
-    order_free = False
     constants: ClassVar[Mapping[str, int]] = {"discounts": 1, "powers": 2}
     unchanged_by_play = ("graph", "plan", "candidates")
     index_lines = 5
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)
 
     @property
     def discounts(self) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, inner
 from spillover.kernels.averages import amounts_above_low, unit_or_one
 from spillover.kernels.decorators import EIGHT
@@ -79,9 +80,10 @@ class FTRL(ScaledCorePolicy):
     allocates = False
     memos = 1  # the probabilities of the arms
     unchanged_by_play = ("losses", "inverse", "scale")
-    quantity = "probability of being drawn"
-    scores_have_units = False
-    randomised = True
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(quantity="probability of being drawn", scores_have_units=False, randomised=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:
         validate.problem(problem)

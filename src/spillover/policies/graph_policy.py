@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
+from spillover.contracts import HISTORY, ROUND, Policy, ScoredWorld, Traits, learn_rounds, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.graph import GraphLearner, as_graph_learner
@@ -45,7 +45,7 @@ from spillover.types import (
 
 @dataclass(frozen=True, kw_only=True)
 class GraphPolicy(Policy):
-    """A policy that learns the graph; subclasses implement `learn`, and `update` follows from it.
+    """A policy that learns the graph, by a graph learner.
 
     graph: how the graph is learned: a name ("sparse", "self-tuned", "payoff", "instrument", "adaptive", "none") or a
         graph learner with its parameters, such as SparseGraph(sparsity=0.01, signed=True); see docs/graph.md.
@@ -57,43 +57,22 @@ class GraphPolicy(Policy):
 
     graph: Any = "sparse"  # a GraphLearner, once the policy is made
 
-    explains = True
-    learns_graph = True
     own_grids: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        if cls.update is not GraphPolicy.update:
-            raise TypeError(f"{cls.__name__}.update: must not be overridden, as a history calls `learn`: override that")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", as_graph_learner(self.graph))
 
     @property
-    def order_free(self) -> bool:
-        return bool(self.graph.order_free)
+    def traits(self) -> Traits:
+        return Traits(order_free=bool(self.graph.traits.order_free), learns_graph=True, explains=True)
 
     @property
     def grids(self) -> tuple[str, ...]:
         return (*self.own_grids, *(f"graph.{name}" for name in self.graph.grids))
 
-    @property
-    def deferrable(self) -> bool:
-        return bool(self.graph.deferrable)
-
-    @property
-    def reuses_memo(self) -> bool:
-        return bool(self.graph.judges)
-
-    def for_problem(self, problem: Problem) -> Policy:
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> Policy:
         learner = self.graph.for_problem(problem)
         return self if learner is self.graph else replace(self, graph=learner)
-
-    def solve(self, state: State) -> State:
-        return state._replace(graph=self.graph.solve(state.graph))
-
-    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        return self.solve(self.learn(state, feedback, rng))
 
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
@@ -105,7 +84,7 @@ class GraphPolicy(Policy):
 def absorb(learner: GraphLearner, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
     """Add an outcome to the statistics of a graph, by its functions with a batch axis, without solving for it yet."""
     z, y, arrived = feedback.z, feedback.y, feedback.arrived
-    return learner.absorb_expected(graph, z, y, arrived, played_at, z, feedback.memo)
+    return learner.absorb(graph, z, y, arrived, played_at, z, feedback.memo)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +135,7 @@ class OnGraph(GraphPolicy, CorePolicy):
 
     def check_weights(self, state: Any) -> None:
         """Raise a ValueError if the next decision depends on weights that do not exist."""
-        if not self.graph.bounded:
+        if not self.graph.traits.bounded:
             refuse_infinite_weights(state.graph, True)
 
     def played(self, state: Any, x: BoolArray) -> Any:
@@ -169,10 +148,12 @@ class OnGraph(GraphPolicy, CorePolicy):
             return CorePolicy.learn(self, state, feedback, rng)
         learned = CorePolicy.learn(self.beside, self.shell(state), feedback._replace(memo=None), rng)
         told = learned.graph
-        graph = self.graph.absorb_expected(
-            state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo
-        )
+        graph = self.graph.absorb(state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo)
         return learned._replace(graph=graph)
+
+    @property
+    def learns_at_once(self) -> bool:
+        return self.on_core and unchanged(self, IN_TURN)
 
     def solve(self, state: Any) -> Any:
         if self.on_core:
@@ -184,15 +165,23 @@ class OnGraph(GraphPolicy, CorePolicy):
             return CorePolicy.indices(self, state, rng)
         return CorePolicy.indices(self.beside, self.shell(state), rng)
 
+    @property
+    def deferrable(self) -> bool:
+        return bool(self.graph.traits.deferrable)
+
+    @property
+    def reuses_memo(self) -> bool:
+        return bool(self.graph.traits.judges)
+
     def catch_up(self, state: Any, rounds: Feedback, first: int, rng: Rng) -> Any:
         if self.on_core and self.takes_history(state, rounds) and unchanged(self, LEARNING):
             return self.learn_history(state, rounds, rng)
-        return Policy.catch_up(self, state, rounds, first, rng)
+        return learn_rounds(self, state, rounds, first, rng, self.learn)
 
     @property
     def runs_alone(self) -> bool:
         # compiled functions do not look whether weights exist
-        return self.on_core and self.graph.bounded and unchanged(self, AS_COMPILED)
+        return self.on_core and self.graph.traits.bounded and unchanged(self, AS_COMPILED)
 
     @property
     def runs_compiled(self) -> bool:
@@ -201,6 +190,7 @@ class OnGraph(GraphPolicy, CorePolicy):
 
 AS_COMPILED = methods_of(OnGraph, ROUND)
 LEARNING = methods_of(OnGraph, HISTORY)
+IN_TURN = methods_of(OnGraph, ("learn", "solve"))
 
 
 class MeansState(NamedTuple):
@@ -226,12 +216,12 @@ class MeansState(NamedTuple):
 class MeansOnGraph(Discounted, OnGraph):
     """Ranks arms by the weights of a learned graph times an index of discounted means; a subclass defines `index`.
 
-    The first rounds follow a plan (`start`). Feedback is weighted by the time of its action.
+    The first rounds follow a plan (`initialisation`). Feedback is weighted by the time of its action.
 
     unit: the reward that counts as 1 in the exploration bonus and in the graph's sparsity. By default it is the width
         of the problem's reward_range, so that decisions do not depend on the units of the rewards. The paper has 1.
-    start: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is played
-        once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
+    initialisation: "paper": the first n rounds follow the initialisation matrix H of the paper. "sweep": each arm is
+        played once, in ceil(n / s) rounds. "auto": the paper's, unless there are more than 500 arms.
 
     >>> import spillover as sp
     >>> class Greedy(MeansOnGraph):  # the mean alone, without a bonus; arms without data first
@@ -243,7 +233,7 @@ class MeansOnGraph(Discounted, OnGraph):
     """
 
     unit: float | None = None
-    start: str = "auto"  # type: ignore[assignment]  # `init` makes the states of a whole batch
+    initialisation: str = "auto"
 
     constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
     unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
@@ -256,7 +246,9 @@ class MeansOnGraph(Discounted, OnGraph):
             least, most = 1 / validate.LARGEST, validate.LARGEST
             accepted = f"a finite number > 0, from {least:g} to {most:g}, or None"
             validate.number("unit", self.unit, accepted, low=least, high=most)
-        validate.require(self.start in STARTS, "start", self.start, f"one of {', '.join(STARTS)}")
+        validate.require(
+            self.initialisation in STARTS, "initialisation", self.initialisation, f"one of {', '.join(STARTS)}"
+        )
 
     @abstractmethod
     def index(self, s: Any, turn: Turn, found: Any) -> None:
@@ -283,7 +275,7 @@ class MeansOnGraph(Discounted, OnGraph):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
         check_grid(self, batch)
-        state = initial_state(self.graph, problem, rng, batch, self.start)
+        state = initial_state(self.graph, problem, rng, batch, self.initialisation)
         if self.unit is None:
             return state
         return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
@@ -301,8 +293,8 @@ class MeansOnGraph(Discounted, OnGraph):
         return delay_for_kernels(self.assumed_delay)
 
     @property
-    def order_free(self) -> bool:
-        return self.assumed_delay is None and super().order_free
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=self.assumed_delay is None and bool(self.graph.traits.order_free))
 
     def explain(self, state: MeansState, rng: Rng) -> Explanation:
         return explanation(state, self.indices(state, rng), self.graph, self.discount)
@@ -317,7 +309,9 @@ class MeansRoom(NamedTuple):
     graph: Any
 
 
-def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, start: str = "auto") -> MeansState:
+def initial_state(
+    learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, initialisation: str = "auto"
+) -> MeansState:
     """The state before the first round, with the plan of the first decisions."""
     validate.problem(problem)
     return MeansState(
@@ -325,7 +319,7 @@ def initial_state(learner: GraphLearner, problem: Problem, rng: Rng, batch: Batc
         n_arms=np.full(batch, problem.n_arms, np.int64),
         clock=np.zeros(batch),
         averages=empty_averages(problem.n_arms, batch),
-        plan=start_plan(start, problem.n_arms, problem.budget, rng, batch),
+        plan=start_plan(initialisation, problem.n_arms, problem.budget, rng, batch),
         budget=np.full(batch, problem.budget, np.int64),
         reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         graph=learner.init(problem, batch),
@@ -346,7 +340,7 @@ def scores(weights: Array, index: Array) -> Array:
 
 def check_weights(state: Any, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
-    if not learner.bounded:
+    if not learner.traits.bounded:
         refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.constraints.search import top_arms
-from spillover.contracts import HISTORY, Policy, methods_of, unchanged
+from spillover.contracts import HISTORY, Policy, Traits, learn_rounds, methods_of, unchanged
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
     edge_interval,
@@ -58,6 +58,12 @@ class Judged(NamedTuple):
     context_effect: Array
 
 
+KERNELS = (  # that it needs to learn and to decide, those that take longest to compile first
+    *("solve_equations", "instrumental_arrival", "absorb_equations", "solve_shocks", "instrumental_index"),
+    *("weigh_graph", "absorb_reduced", "absorb_shocks", "expected_shocks", "feedback_fault", "top_arms"),
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class InstrumentalSEM(Policy):
     """Learns from what was chosen and what came out; the arms' own rewards z are used where they are known.
@@ -82,18 +88,18 @@ class InstrumentalSEM(Policy):
     signed: bool = False
     context_on: str = "both"
 
-    order_free = False
-    explains = True
-    learns_graph = True
-    needs_rewards = False
-    uses_context = True
-    fits_baseline = True
-    accepts_missing = True
-    accepts_doses = True
-    kernels = (
-        *("solve_equations", "instrumental_arrival", "absorb_equations", "solve_shocks", "instrumental_index"),
-        *("weigh_graph", "absorb_reduced", "absorb_shocks", "expected_shocks", "feedback_fault", "top_arms"),
+    traits = Traits(
+        needs_rewards=False,
+        uses_context=True,
+        accepts_missing=True,
+        accepts_doses=True,
+        order_free=False,
+        fits_baseline=True,
+        learns_graph=True,
+        explains=True,
     )
+    deferrable = True
+    reuses_memo = False
 
     def __post_init__(self) -> None:
         validate.require(isinstance(self.signed, bool | np.bool_), "signed", self.signed, "True or False")
@@ -381,11 +387,15 @@ class InstrumentalSEM(Policy):
             for leaf, new in zip(leaves, fresh, strict=True):
                 leaf[rows] = new[rows]
 
+    @property
+    def learns_histories(self) -> bool:
+        return unchanged(self, AS_LEARNED)
+
     def catch_up(self, state: InstrumentalState, rounds: Feedback, first: int, rng: Rng) -> InstrumentalState:
         count = len(rounds.x)
         in_parts = rounds.fresh is not None or rounds.complete is not None
         if count < 2 or in_parts or not unchanged(self, LEARNING):
-            some: InstrumentalState = super().catch_up(state, rounds, first, rng)
+            some: InstrumentalState = learn_rounds(self, state, rounds, first, rng, self.learn)
             return some
         played_at = state.rounds + np.arange(1, count + 1)
         checked = validate.partial_feedback(rounds, rounds.x.shape, state.reward_range, played_at)
@@ -472,6 +482,7 @@ class InstrumentalSEM(Policy):
 
 
 LEARNING = methods_of(InstrumentalSEM, HISTORY)
+AS_LEARNED = methods_of(InstrumentalSEM, ("update", "observe"))
 
 
 def without_graph(

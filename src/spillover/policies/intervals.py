@@ -36,9 +36,9 @@ def intervals(
     }
     if not isinstance(adjacency, np.ndarray):
         return own
-    reach = np.linalg.inv(np.eye(mean.shape[-1]) - np.nan_to_num(adjacency))
-    effects = reach * (gain * mean)[..., None, :]
     known = np.isfinite(adjacency).all(axis=(-1, -2), keepdims=True)
+    reach = np.linalg.inv(np.eye(mean.shape[-1]) - (adjacency if known.all() else np.nan_to_num(adjacency)))
+    effects = reach * (gain * mean)[..., None, :]
     edges = around(adjacency, errors.edge_variance)
     return own | {
         "effects": np.where(known, effects, np.nan),

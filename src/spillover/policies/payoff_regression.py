@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.kernels.switching import note_change
 from spillover.kernels.switching_scores import normal_excess
@@ -102,13 +103,15 @@ class PayoffRegression(CorePolicy):
     allocates = False
     index_lines = 3
     unchanged_by_play = tuple(set(PayoffState._fields) - {"rounds", "last_pull", "in_flight"})
-    order_free = False
-    explains = True
-    needs_rewards = False
-    needs_outcomes = False
-    uses_context = True
-    fits_baseline = True
-    accepts_doses = True
+    traits = Traits(
+        needs_rewards=False,
+        needs_outcomes=False,
+        uses_context=True,
+        accepts_doses=True,
+        order_free=False,
+        fits_baseline=True,
+        explains=True,
+    )
 
     def __post_init__(self) -> None:
         validate.require(

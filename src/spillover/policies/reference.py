@@ -9,15 +9,15 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import (
     ROUND,
-    CompiledRounds,
     ScoredContextualWorld,
     ScoredWorld,
+    Traits,
     methods_of,
     require_contextual,
     unchanged,
 )
+from spillover.contracts.world import ForeseeableWorld, best_of_each
 from spillover.core import CorePolicy, Lesson, Turn, inner
-from spillover.foresight import ForeseeableWorld, best_of_each
 from spillover.kernels.drawing import philox, to_unit
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
@@ -73,10 +73,7 @@ class Counting(CorePolicy):
 
     compiled = True
     allocates = False
-    explains = True
-    needs_rewards = False
-    needs_outcomes = False
-    accepts_missing = True
+    traits = Traits(needs_rewards=False, needs_outcomes=False, accepts_missing=True, explains=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
         validate.problem(problem)
@@ -150,8 +147,7 @@ class Uniform(Counting):
     2
     """
 
-    quantity = "rank in a random order"
-    scores_have_units = False
+    traits = Counting.traits._replace(quantity="rank in a random order", scores_have_units=False)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         fill_random_set(turn, s.budget, x)
@@ -170,10 +166,10 @@ class BestOfRounds(Counting):
 
     world: Any = field(default=None, metadata={"set_by_user": False})  # `simulate` sets it
 
-    needs_world = True
+    traits = Counting.traits._replace(needs_world=True)
 
-    def with_world(self, world: ScoredWorld) -> "BestOfRounds":
-        return replace(self, world=world)
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> "BestOfRounds":
+        return self if world is None else replace(self, world=world)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> OracleState:
         counts, n = super().init(problem, rng, batch), problem.n_arms
@@ -274,7 +270,7 @@ def require_world(world: ScoredWorld | None, policy: object) -> ScoredWorld:
     if world is None:
         raise ValueError(
             f"world = None in {type(policy).__name__}: must be a drawn world; simulate() sets it, "
-            f"elsewhere use {type(policy).__name__}().with_world(environment.draw(rng, batch))"
+            f"elsewhere use {type(policy).__name__}(world=environment.draw(rng, batch))"
         )
     return world
 
@@ -298,8 +294,9 @@ class DelayedOracle(BestOfRounds):
     array([ True,  True,  True,  True])
     """
 
-    uses_context = True
+    traits = BestOfRounds.traits._replace(uses_context=True)
     detailed = False  # the world tells it the context
+    plays_parts = False  # as the world is asked for what each arm is known to bring
 
     def observe(self, state: OracleState, context: Array) -> OracleState:
         return state
@@ -323,12 +320,6 @@ class DelayedOracle(BestOfRounds):
         for i in range(lesson.x.shape[0]):
             if together or lesson.arrival[i] == s.rounds:
                 s.latest[i] = max(s.latest[i], lesson.round)
-
-    @property
-    def compiled_rounds(self) -> CompiledRounds | None:
-        """Where arms report at different times, the world is asked for what each of them is known to bring."""
-        found = super().compiled_rounds
-        return found and found._replace(plays_parts=False)
 
     def select(self, state: OracleState, rng: Rng) -> Choice:
         choice, world = super().select(state, rng), require_world(self.world, self)

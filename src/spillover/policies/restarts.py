@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top, inner, later
 from spillover.kernels.averages import (
     add_rewards,
@@ -147,7 +148,10 @@ class GLRCUCB(ScaledCorePolicy):
     compiled = True
     allocates = False
     unchanged_by_play = ("averages", "detector", "scale")
-    order_free = False
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -208,7 +212,7 @@ class GLRSEMUCB(SEMUCB):
     they restart groups of arms, and follow changes of the graph too.
 
     false_alarms, forced: as in `GLRCUCB`.
-    unit, start, graph: as in `NDCSEM`.
+    unit, initialisation, graph: as in `NDCSEM`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(GLRSEMUCB(), sp.SyntheticSEM(horizon=300, changes=(150,)), 5, replications=2)
@@ -219,10 +223,13 @@ class GLRSEMUCB(SEMUCB):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
-    order_free = False
     unchanged_by_play = (*SEMUCB.unchanged_by_play, "detector")
     helpers = ("choose", "learn_means")
     choose, learn_means = SEMUCB.decide, SEMUCB.learn_outcome
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import EXPECTED_EFFECT, Policy
+from spillover.contracts import EXPECTED_EFFECT, Policy, Traits
 from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
 from spillover.kernels.averages import rank
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
@@ -27,19 +27,14 @@ class ScaledPolicy(Policy):
 
     knows_graph: bool = False
 
-    explains = True
-
     def __post_init__(self) -> None:
         validate.require(isinstance(self.knows_graph, bool), "knows_graph", self.knows_graph, "True or False")
 
     @property
-    def needs_rewards(self) -> bool:
-        return self.knows_graph
-
-    @property
-    def quantity(self) -> str:
+    def traits(self) -> Traits:
         own = "expected overall reward of the arm itself, above the lowest possible one"
-        return EXPECTED_EFFECT if self.knows_graph else own
+        quantity = EXPECTED_EFFECT if self.knows_graph else own
+        return Traits(needs_rewards=self.knows_graph, knows_graph=self.knows_graph, explains=True, quantity=quantity)
 
 
 @dataclass(frozen=True, kw_only=True)

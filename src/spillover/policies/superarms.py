@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.kernels.averages import add_rewards, upper_bounds
@@ -52,10 +53,9 @@ class SuperArmUCB(Discounted, CorePolicy):
     allocates = False
     unchanged_by_play = ("averages", "members")
     constants = DISCOUNT
-    explains = True
-    needs_rewards = False
-    needs_outcomes = False
-    quantity = "payoff of the best set with the arm"
+    traits = Traits(
+        needs_rewards=False, needs_outcomes=False, explains=True, quantity="payoff of the best set with the arm"
+    )
     grids = ("discount", "exploration")
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import HISTORY, ROUND, Policy, methods_of, unchanged
+from spillover.contracts import HISTORY, ROUND, Policy, ScoredWorld, Traits, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.graph.core import Outcome
@@ -70,9 +70,6 @@ class SwitchingSEM(OnGraph):
 
     graph: Any = "adaptive"
 
-    order_free = False
-    accepts_missing = True
-    kernels = ("feedback_fault", "top_arms")
     constants: ClassVar[Mapping[str, int]] = {"dating": 0}
     helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
     lines = 7
@@ -107,7 +104,7 @@ class SwitchingSEM(OnGraph):
         order matters.
         """
         n = problem.n_arms
-        if not problem.acyclic or self.graph.signed or not self.graph.learns:
+        if not problem.acyclic or self.graph.traits.signed or not self.graph.traits.learns:
             return np.ones(n)
         return np.asarray((1.0 + 1.0 / n) ** np.arange(n))
 
@@ -230,14 +227,11 @@ class SwitchingSEM(OnGraph):
     def signals(self, state: SwitchingState) -> dict[str, Any]:
         found: dict[str, Any] = {
             "latest": state.belief.seen,
-            "changes_seen": self.changes_seen(state),
+            "changes_seen": state.belief.detected[..., 0],
             "drifts": state.drift.probability[..., 0],
         }
         of_graph: dict[str, Any] = self.graph.signals(state.graph)
         return found | of_graph
-
-    def changes_seen(self, state: SwitchingState) -> Any:
-        return state.belief.detected[..., 0]
 
     def graph_errors(self, state: SwitchingState, weights: Array) -> GraphErrors | None:
         """The errors of the graph; where weights are shrunk towards their prior, by so much more."""
@@ -247,10 +241,11 @@ class SwitchingSEM(OnGraph):
         return found._replace(weights_variance=found.weights_variance + (weights - state.graph.weights) ** 2)
 
     @property
-    def fits_baseline(self) -> bool:
-        return bool(self.graph.fits_baseline)
+    def traits(self) -> Traits:
+        fits_baseline = bool(self.graph.traits.fits_baseline)
+        return super().traits._replace(order_free=False, accepts_missing=True, fits_baseline=fits_baseline)
 
-    def for_problem(self, problem: Problem) -> Policy:
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> Policy:
         """For few arms itself, if z is observed and there is no context; otherwise the policy for what is observed."""
         from spillover.policies.instrumental import InstrumentalSEM  # both derive their filter from this file
         from spillover.policies.payoff_regression import PayoffRegression
@@ -258,12 +253,12 @@ class SwitchingSEM(OnGraph):
         if problem.observes == "payoff":
             return PayoffRegression()
         if problem.observes == "overall" or problem.context > 0:
-            return InstrumentalSEM(signed=bool(self.graph.signed))
+            return InstrumentalSEM(signed=bool(self.graph.traits.signed))
         if problem.n_arms > MANY_ARMS and unchanged(self, OF_FEW):
             from spillover.policies.switching_many import SwitchingOfMany  # it derives from this class
 
             return SwitchingOfMany(graph=self.graph.for_problem(problem))
-        return super().for_problem(problem)
+        return super().for_problem(problem, world)
 
     def believed(self, state: SwitchingState) -> tuple[Array, Array]:
         """Mean and expected square of each arm's mean if the means switch, in units of the range."""
@@ -281,18 +276,21 @@ class SwitchingSEM(OnGraph):
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index, level, spread = np.moveaxis(self.indices(state, rng), -2, 0)
-        found = self.outlined(state, weights, mean, index)
-        deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
+        lines = self.indices(state, rng)
+        weights, mean, index, level, spread = (lines[..., k, :] for k in range(self.index_lines))
         errors = self.graph_errors(state, weights)
+        found = self.outlined(state, weights, mean, index, None if errors is None else errors.baseline)
+        deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
 
     def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
         weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng), -2, 0)
         return self.outlined(state, weights, mean, index)
 
-    def outlined(self, state: SwitchingState, weights: Array, mean: Array, index: Array) -> Explanation:
-        """An explanation without intervals."""
+    def outlined(
+        self, state: SwitchingState, weights: Array, mean: Array, index: Array, baseline: Array | None = None
+    ) -> Explanation:
+        """An explanation without intervals. baseline: that of the graph, if it is known already."""
         return Explanation(
             mean=np.where(state.belief.seen > 0, mean, np.nan),
             count=self.observations(state),
@@ -303,7 +301,7 @@ class SwitchingSEM(OnGraph):
             weights=weights,
             score=scores(weights, index),
             pending=np.array(state.in_flight),
-            baseline=self.graph.baseline(state.graph),
+            baseline=self.graph.baseline(state.graph) if baseline is None else baseline,
         )
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import Policy
+from spillover.contracts import Policy, ScoredWorld
 from spillover.core import Turn, choose_top, inner
 from spillover.kernels.averages import take_rewards, weigh
 from spillover.kernels.drifting import drifting_forecast
@@ -58,7 +58,7 @@ class SwitchingOfMany(SwitchingSEM):
         super().__post_init__()
         validate.whole("turns", self.turns, 1)
 
-    def for_problem(self, problem: Problem) -> Policy:
+    def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> Policy:
         suited = super().for_problem(problem)
         return suited if problem.observes != "both" or problem.context > 0 else GraphPolicy.for_problem(self, problem)
 

@@ -17,8 +17,9 @@ from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
 from spillover.learner.one import Learner
 from spillover.policies import find_policy
+from spillover.policies.instrumental import KERNELS
 from spillover.recommendation.cautions import cautions, different_units
-from spillover.recommendation.choose import Chosen, check_budget, choose, recommended_policy
+from spillover.recommendation.choose import Chosen, check_budget, choose
 from spillover.recommendation.clarity import unclear
 from spillover.recommendation.estimates import Facts, facts_of, is_relative
 from spillover.recommendation.question import Question
@@ -117,13 +118,12 @@ def answer(
         history = replace(history, following=question.round)
     check_budget(question.budget, history)
     facts, given = facts_of(history), question.named_policy
-    used = recommended_policy(history, facts)[1] if given is None else given
-    with kernels.compiled_ahead(used.kernels):
+    with kernels.compiled_ahead(KERNELS if given is None and not facts.sees_rewards else ()):
         found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
     hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}
     if history.minimise:
-        hint["quantity"] = f"{learner.policy.quantity}, as a reduction"
+        hint["quantity"] = f"{learner.policy.traits.quantity}, as a reduction"
     reasons = next_reasons(learner, history, limits, question.steps, explanation=found.decision, **hint)
     relative = found.by_regression and is_relative(history)
     best = [history.arms[j] for j in np.argsort(-alone.score, kind="stable") if alone.chosen[j]]
@@ -165,7 +165,7 @@ def effort_hint(effort: int) -> str:
 
 def changes_seen(learner: Learner) -> int | None:
     """Count the changes of the world that the policy has noticed."""
-    found = learner.policy.changes_seen(learner.state)
+    found = learner.policy.signals(learner.state).get("changes_seen")
     return None if found is None else int(np.max(found))
 
 
@@ -195,7 +195,7 @@ def warned(learner: Learner, history: History, facts: Facts, reasons: Any, by_re
         signals,
         sign=facts.sign,
         sees_rewards=facts.sees_rewards,
-        fits_baseline=learner.policy.fits_baseline,
+        fits_baseline=learner.policy.traits.fits_baseline,
         by_regression=by_regression,
     )
     return [*different_units(history), *found]

@@ -32,13 +32,13 @@ def to_json_types(value: Any) -> Any:
 
 def lacking(policy: Policy) -> str | None:
     """Name what a policy needs and a history does not have."""
-    if policy.needs_world:
+    if policy.traits.needs_world:
         return "needs the true world"
-    if policy.knows_graph:
+    if policy.traits.knows_graph:
         return "needs the true graph"
-    if policy.knows_structure:
+    if policy.traits.knows_structure:
         return "needs to know which edges there can be"
-    if policy.randomised:
+    if policy.traits.randomised:
         return "needs the probabilities of past decisions"
     return None
 
@@ -77,7 +77,7 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
 
 
 def require_explanations(name: str, policy: Policy) -> None:
-    if not policy.explains:
+    if not policy.traits.explains:
         accepted = "derived from spillover.Policy, with an explain(state, rng) and explains = True"
         raise ValueError(f"policy = {name!r}: must explain its decisions: {accepted}")
 
@@ -144,7 +144,7 @@ class Question:
                 validate.value_range(name, given)
         if self.budget is not None:
             validate.whole("budget", self.budget, 1)
-        if built.needs_overall_range and self.overall_range is None:
+        if built.traits.needs_overall_range and self.overall_range is None:
             needs = "needs the range of y from the start: must be given with --overall-range LOW HIGH"
             raise ValueError(f"policy = {self.policy!r}: {needs}")
 

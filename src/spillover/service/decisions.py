@@ -19,10 +19,10 @@ from threadpoolctl import ThreadpoolController
 from spillover import kernels
 from spillover.constraints import Unavailable
 from spillover.core.ahead import compile_apart, is_missing
-from spillover.formatting import interval_of
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
+from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import known_means, split_scores
 from spillover.recommendation.choose import Chosen, Learned, chosen, learned
 from spillover.recommendation.decide import answer, changes_seen
@@ -167,7 +167,8 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
     taken = sorted(np.flatnonzero(explanation.chosen).tolist(), key=lambda k: (-score[k], k))
     rest = [score[k] for k in np.flatnonzero(~explanation.chosen).tolist()]
     parts = {"direct": direct, "spilled_over": spilled, "exploration": exploration, "score": score, "total": total}
-    intervals = [interval_of(explanation.total_interval, k) for k in range(len(arms))]
+    known_ends = explanation.total_interval is not None
+    intervals = explanation.total_interval.tolist() if known_ends else [(math.nan, math.nan)] * len(arms)
     return DecisionIssued(
         round=coming.label,
         chosen=tuple(arms[k] for k in taken),
@@ -184,14 +185,19 @@ def issued(ledger: Ledger, coming: Coming, made: Made) -> DecisionIssued:
         policy=found.policy,
         scores={
             arm: {name: finite(part[k]) for name, part in parts.items()}
-            | {"interval": None if (ends := intervals[k]) is None else [finite(end) for end in ends]}
+            | {"interval": intervals[k] if all(map(math.isfinite, intervals[k])) else None}
             for k, arm in enumerate(arms)
         },
         gap=finite(score[taken[-1]] - max(rest)) if taken and rest else None,
         predicted=finite(sum(total[k] for k in taken) + baseline_of(explanation)),
         changes=changes_seen(found.learner),
-        graph=digest(np.ascontiguousarray(np.nan_to_num(explanation.adjacency, nan=-1.0)).tobytes()),
+        graph=digest(known_edges(explanation.adjacency).tobytes()),
     )
+
+
+def known_edges(adjacency: Any) -> Any:
+    """An estimated graph with -1 for edges of which nothing is known."""
+    return np.ascontiguousarray(adjacency if np.isfinite(adjacency).all() else np.nan_to_num(adjacency, nan=-1.0))
 
 
 def baseline_of(explanation: Explanation) -> float:
@@ -273,11 +279,10 @@ def warm_up(stopped: threading.Event, say: Callable[[str], None] = lambda words:
 
     stopped: set to end it early. say: is told what takes long.
     """
-    names = list(dict.fromkeys(name for policy in POLICIES for name in policy().kernels))
-    lacking, policies = kernels.missing(names), [policy() for policy in POLICIES if is_missing(policy())]
+    lacking, policies = kernels.missing(KERNELS), [policy() for policy in POLICIES if is_missing(policy())]
     if lacking or policies:
         say("compiling what decisions need, about a minute, once only: until then decisions wait for it")
-        kernels.compile_apart(names, stopped)
+        kernels.compile_apart(KERNELS, stopped)
         for policy in policies:
             compile_apart(policy, stopped)
     for observes in ("both", "overall", "payoff"):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+CANONICAL, IN_ORDER = json.JSONEncoder(sort_keys=True, **PLAIN), json.JSONEncoder(**PLAIN)
 START = "0" * 64  # stands for the entry before the first
 
 
@@ -282,7 +283,7 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": 1.5, "a": [None, "é"]})
     '{"a":[null,"é"],"b":1.5}'
     """
-    return json.dumps(value, sort_keys=True, **PLAIN)
+    return CANONICAL.encode(value)
 
 
 def json_text(value: Any) -> str:
@@ -291,7 +292,7 @@ def json_text(value: Any) -> str:
     >>> json_text({"b": 1.5, "a": [None, "é"]})
     '{"b":1.5,"a":[null,"é"]}'
     """
-    return json.dumps(value, **PLAIN)
+    return IN_ORDER.encode(value)
 
 
 def digest(content: str | bytes) -> str:

@@ -4,7 +4,7 @@ import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import lru_cache, singledispatchmethod
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,44 +178,37 @@ class Ledger:
         changed, self.changed = self.changed, None
         return changed
 
-    @singledispatchmethod
     def take(self, event: Event, seq: int) -> None:
-        raise TypeError(f"event = {event!r}: must be of a known kind")
+        """Take in an event."""
+        TAKEN[type(event)](self, event, seq)
 
-    @take.register
-    def _(self, event: StreamCreated, seq: int) -> None:
+    def take_stream_created(self, event: StreamCreated, seq: int) -> None:
         self.settings, self.settings_at = Settings.stored(event.settings), seq
         self.columns = {arm: k for k, arm in enumerate(self.settings.arms)}
         self.resize(FIRST_ROWS)
 
-    @take.register
-    def _(self, event: SettingsChanged, seq: int) -> None:
+    def take_settings_changed(self, event: SettingsChanged, seq: int) -> None:
         self.settings, self.settings_at = Settings.stored(event.settings), seq
 
-    @take.register
-    def _(self, event: DecisionIssued, seq: int) -> None:
+    def take_decision_issued(self, event: DecisionIssued, seq: int) -> None:
         self.row(event.round)
         what = Issued(seq, event.chosen, event.unavailable, event.context, event.predicted, event.changes)
         self.issued[event.round] = what
 
-    @take.register
-    def _(self, event: ReasonsKept, seq: int) -> None:
+    def take_reasons_kept(self, event: ReasonsKept, seq: int) -> None:
         self.reasons_at[event.round] = seq
 
-    @take.register
-    def _(self, event: DecisionExecuted, seq: int) -> None:
+    def take_decision_executed(self, event: DecisionExecuted, seq: int) -> None:
         self.play(event.round, event.how, event.chosen, event.context, event.amounts, seq)
 
-    @take.register
-    def _(self, event: ExecutionCorrected, seq: int) -> None:
+    def take_execution_corrected(self, event: ExecutionCorrected, seq: int) -> None:
         self.take_back(event.round)
         self.play(event.round, event.how, event.chosen, event.context, event.amounts, seq)
         if not self.took_place(event.round) or self.missing(event.round):
             self.delays.pop(event.round, None)
         self.note_delays([event.round])
 
-    @take.register
-    def _(self, event: RoundsImported, seq: int) -> None:
+    def take_rounds_imported(self, event: RoundsImported, seq: int) -> None:
         for known in event.rounds:
             self.play(known["round"], "imported", known["chosen"], known["context"], known.get("amounts", {}), seq)
             row = self.rows[known["round"]]
@@ -225,20 +218,17 @@ class Ledger:
                     table[row, : len(given)] = given
                     self.revision[row, : len(given)] = np.maximum(self.revision[row, : len(given)], np.isfinite(given))
 
-    @take.register
-    def _(self, event: OutcomesReported, seq: int) -> None:
+    def take_outcomes_reported(self, event: OutcomesReported, seq: int) -> None:
         for outcome in event.outcomes:
             self.learn(outcome["round"], outcome["arm"], 1, outcome, learned=outcome["learned"])
         self.note_delays({outcome["round"]: None for outcome in event.outcomes})
 
-    @take.register
-    def _(self, event: OutcomeCorrected, seq: int) -> None:
+    def take_outcome_corrected(self, event: OutcomeCorrected, seq: int) -> None:
         self.learn(event.round, event.arm, event.revision, event.values, learned=event.learned, withdraw=True)
         self.note_delays([event.round])
         self.corrections[event.round, event.arm, event.revision] = seq
 
-    @take.register
-    def _(self, event: OutcomeExpired, seq: int) -> None:
+    def take_outcome_expired(self, event: OutcomeExpired, seq: int) -> None:
         self.expired[event.round] = seq
         self.touch(self.rows[event.round])
 
@@ -345,6 +335,20 @@ class Ledger:
         self.x, self.revision = longer(self.x, False), longer(self.revision, 0)
         self.z, self.y = longer(self.z, np.nan), longer(self.y, np.nan)
         self.dose = longer(self.dose, 0.0) if self.settings.doses else self.dose
+
+
+TAKEN: dict[type[Event], Callable[[Ledger, Any, int], None]] = {
+    StreamCreated: Ledger.take_stream_created,
+    SettingsChanged: Ledger.take_settings_changed,
+    DecisionIssued: Ledger.take_decision_issued,
+    ReasonsKept: Ledger.take_reasons_kept,
+    DecisionExecuted: Ledger.take_decision_executed,
+    ExecutionCorrected: Ledger.take_execution_corrected,
+    RoundsImported: Ledger.take_rounds_imported,
+    OutcomesReported: Ledger.take_outcomes_reported,
+    OutcomeCorrected: Ledger.take_outcome_corrected,
+    OutcomeExpired: Ledger.take_outcome_expired,
+}
 
 
 def folded(stream: str, read: Callable[[int], list[Entry]], into: Ledger | None = None) -> Ledger:

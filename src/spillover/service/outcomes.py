@@ -1,8 +1,7 @@
 """Outcomes as they are reported: each is checked against what is known of its round, and flagged if it is unusual."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -125,20 +124,18 @@ def check_values(ledger: Ledger, label: str, arm: str | None, values: Mapping[st
 def take_items(ledger: Ledger, items: Sequence[Outcome]) -> tuple[tuple[Status, ...], OutcomesReported | None]:
     """The status of each outcome of a report, and the event if there is anything to record."""
     statuses, recorded, refused = [], [], []
-    look = unusual_values(ledger)
     seen: dict[tuple[str, str | None, str], float] = {}
     for place, item in enumerate(items):
         status, outcome = take_item(ledger, item, seen)
         if outcome is None:
             refused.append({"item": place, "status": status.status, "reason": status.reason, "field": status.field})
         else:
-            known = [(name, outcome[name]) for name in ("z", "y") if outcome[name] is not None]
-            flags = [look(name, outcome["round"], outcome["arm"], value) for name, value in known]
-            outcome["item"] = place
-            if flag := "; ".join(filter(None, flags)):
-                status, outcome["flag"] = replace(status, flag=flag), flag
-            recorded.append(outcome)
+            recorded.append(outcome | {"item": place})
         statuses.append(status)
+    for outcome, flag in zip(recorded, flags_of(ledger, recorded), strict=True):
+        if flag:
+            outcome["flag"] = flag
+            statuses[outcome["item"]] = replace(statuses[outcome["item"]], flag=flag)
     event = OutcomesReported(outcomes=tuple(recorded), refused=tuple(refused)) if recorded else None
     return tuple(statuses), event
 
@@ -222,33 +219,44 @@ def expiration(ledger: Ledger, label: str, reason: str) -> Said:
     return Said(event, f"expire:{label}", ledger.expired.get(label), f"round = {label!r}", hint)
 
 
-def median(values: Any) -> float:
-    """The same as that of NumPy, which takes several times as long for so few values."""
-    ordered, last = np.sort(values), len(values) - 1
-    return float(0.5 * (ordered[last // 2] + ordered[(last + 1) // 2]))
+def flags_of(ledger: Ledger, outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What is unusual about the values of each of some outcomes; "" if nothing is."""
+    found: list[list[str]] = [[] for _ in outcomes]
+    for name in ("z", "y"):
+        places = [place for place, outcome in enumerate(outcomes) if outcome[name] is not None]
+        if not places:
+            continue
+        columns = [ledger.column(outcomes[place]["arm"]) for place in places]
+        played = ledger.x[[ledger.rows[outcomes[place]["round"]] for place in places], columns].tolist()
+        kinds = {kind: k for k, kind in enumerate(dict.fromkeys(zip(columns, played, strict=True)))}
+        usual = usual_values(ledger, name, list(kinds))
+        for place, *kind in zip(places, columns, played, strict=True):
+            middle, most = usual[kinds[kind[0], kind[1]]]
+            if abs((value := outcomes[place][name]) - middle) > most > 0.0:
+                found[place].append(f"{name} = {value:g} is far from the usual {middle:.4g}")
+    return ["; ".join(texts) for texts in found]
 
 
-def unusual_values(ledger: Ledger) -> Callable[[str, str, str | None, float], str]:
-    """A function that says what is unusual about a value (its name, round and arm before it); "" if nothing is."""
+def usual_values(ledger: Ledger, name: str, kinds: Sequence[tuple[int, bool]]) -> list[list[float]]:
+    """For each kind of value (its column, and whether the arm was executed): its median, and how far from it is usual.
 
-    @cache
-    def usual(name: str, column: int, played: bool) -> tuple[float, float] | None:
-        latest = slice(max(len(ledger.keys) - LOOKED_AT, 0), len(ledger.keys))
-        table: Any = ledger.z if name == "z" else ledger.y
-        same = ledger.x[latest, column] == played if ledger.settings.observes != "payoff" else slice(None)
-        values = table[latest, column][same]
-        known = values[np.isfinite(values)]
-        if len(known) < ENOUGH:
-            return None
-        middle = median(known)
-        return middle, FAR * ROBUST * median(np.abs(known - middle))
+    Both are NaN where there is too little to compare with.
+    """
+    latest = slice(max(len(ledger.keys) - LOOKED_AT, 0), len(ledger.keys))
+    columns, played = map(list, zip(*kinds, strict=True))
+    table: Any = ledger.z if name == "z" else ledger.y
+    known = table[latest, columns].T
+    counts = np.isfinite(known)
+    if ledger.settings.observes != "payoff":
+        counts &= np.array(played)[:, None] == ledger.x[latest, columns].T
+    known, count = np.where(counts, known, np.nan), counts.sum(axis=1)
+    middle = medians(known, count)
+    most = FAR * ROBUST * medians(np.abs(known - middle[:, None]), count)
+    both: list[list[float]] = np.where(count >= ENOUGH, (middle, most), np.nan).T.tolist()
+    return both
 
-    def look(name: str, label: str, arm: str | None, value: float) -> str:
-        column = ledger.column(arm)
-        played = bool(ledger.x[ledger.rows[label], column])
-        found = usual(name, column, played)
-        if found is None or not found[1] or abs(value - found[0]) <= found[1]:
-            return ""
-        return f"{name} = {value:g} is far from the usual {found[0]:.4g}"
 
-    return look
+def medians(values: Any, count: Any) -> Any:
+    """The median of the numbers in each row, `count` of them; the rest is NaN."""
+    ordered, row = np.sort(values, axis=1), np.arange(len(values))
+    return 0.5 * (ordered[row, (count - 1) // 2] + ordered[row, count // 2])

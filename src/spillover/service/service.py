@@ -337,6 +337,7 @@ class Service:
         with self.open_streams.holding(stream) as opened:
             current = can_prepare(opened.ledger) and (at is None or opened.ledger.version <= at)
             found = made(opened.ledger, coming, opened.learning) if current else None
+            opened.learning.checkpoints.work = None  # its arrays are now those of the answer, which nobody waits for
             self.open_streams.note_learned(stream, opened.learning)
         return whole_answer(self.open_streams.ledger_at(stream, at), coming) if found is None else found.answer()
 

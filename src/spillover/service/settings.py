@@ -219,7 +219,7 @@ def check_decidable(settings: Settings) -> None:
 def check_doses(settings: Settings) -> None:
     """Amounts need a policy that learns from them."""
     named = settings.question.named_policy
-    learns = named.accepts_doses if named is not None else bool(settings.context) or not settings.sees_own
+    learns = named.traits.accepts_doses if named is not None else bool(settings.context) or not settings.sees_own
     accepted = "false: only without z, with context, or with a policy that learns from amounts"
     require(learns or not settings.doses, "doses", settings.doses, accepted)
 

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from spillover.files import PRIVATE
 from spillover.service.errors import StorageError
-from spillover.service.events import START, Draft, Entry, Head, head_after, sealed
+from spillover.service.events import Draft, Entry, Head, head_after, sealed
 from spillover.service.log import Moved, SqlLog, StripedLock
 
 VERSION = 1
@@ -160,29 +160,30 @@ class SqliteLog(SqlLog):
             return found
 
     def write_or_refuse(self, head: Head, drafts: Sequence[Draft]) -> list[Entry] | Exception:
-        now = self.writer.execute("SELECT seq, digest FROM streams WHERE name = ?", (head.stream,)).fetchone()
-        if (now or (0, START)) != (head.seq, head.digest):
-            return Moved(head.stream)
+        """Append for one caller, or take back what was written for him and say why."""
+        entries, end = [], head
+        for draft in drafts:
+            entries.append(sealed(end, draft))
+            end = head_after(entries[-1])
         self.writer.execute("SAVEPOINT job")
         try:
-            found = self.write(head, drafts)
+            if head.seq:
+                moved = "UPDATE streams SET seq = ?, digest = ? WHERE name = ? AND seq = ? AND digest = ?"
+                done = self.writer.execute(moved, (end.seq, end.digest, head.stream, head.seq, head.digest))
+            else:
+                begun = "INSERT OR IGNORE INTO streams (seq, digest, name) VALUES (?, ?, ?)"
+                done = self.writer.execute(begun, (end.seq, end.digest, head.stream))
+            if not done.rowcount:
+                return Moved(head.stream)
+            insert = "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)"
+            for entry in entries:
+                self.writer.execute(insert, entry.row)
+            return entries
         except sqlite3.IntegrityError as error:
             self.writer.execute("ROLLBACK TO job")
             return StorageError(f"{self.path}: {error}")
-        self.writer.execute("RELEASE job")
-        return found
-
-    def write(self, head: Head, drafts: Sequence[Draft]) -> list[Entry]:
-        found, begins = [], head.seq == 0
-        for draft in drafts:
-            entry = sealed(head, draft)
-            self.writer.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", entry.row)
-            head = head_after(entry)
-            found.append(entry)
-        known = "UPDATE streams SET seq = ?, digest = ? WHERE name = ?"
-        new = "INSERT INTO streams (seq, digest, name) VALUES (?, ?, ?)"
-        self.writer.execute(new if begins else known, (head.seq, head.digest, head.stream))
-        return found
+        finally:
+            self.writer.execute("RELEASE job")
 
     def check_ready(self) -> None:
         super().check_ready()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.history import History, read_history
-from spillover.history.plain_form import complete_outcomes
+from spillover.history.build_history import complete_outcomes
 from spillover.history.record import shows_baseline
 from spillover.history.rounds import calendar
 from spillover.service.ledger import Ledger

@@ -1,7 +1,6 @@
 """The game: single rounds, thousands of replications at once, and recorded logs."""
 
-from spillover.simulation.protocol import Round, rounds
-from spillover.simulation.recorded import replay
+from spillover.simulation.protocol import Round, replay, rounds
 from spillover.simulation.replications import simulate
 from spillover.simulation.run import Run
 

@@ -74,8 +74,8 @@ class PairedComparison(Shown):
         >>> [found.told(name) for name in ("Oracle", "CTS(knows_graph=True)", "CTS(knows_graph=False)")]
         ['the world', 'the graph', '']
         """
-        policy = as_policy(self.runs[name].policy)
-        levels = ((policy.needs_world, "world"), (policy.knows_graph, "graph"), (policy.knows_structure, "structure"))
+        of = as_policy(self.runs[name].policy).traits
+        levels = ((of.needs_world, "world"), (of.knows_graph, "graph"), (of.knows_structure, "structure"))
         return next((f"the {level}" for known, level in levels if known), "")
 
     @property

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from spillover.contracts import HistoryPolicy
 from spillover.core import CorePolicy
 from spillover.environments import SyntheticSEM
 from spillover.graph import CandidateGraph
@@ -34,16 +35,16 @@ def use_for_a_moment(policy: Any) -> None:
     rng = Rng(0)
     world = environment.draw(rng.at(Purpose.WORLD))
     problem = problem_for(policy, world)
-    player = policy.with_world(world).for_problem(problem)
+    player = policy.for_problem(problem, world)
     state = player.init(problem, rng.at(Purpose.START))
     for t in (1, 2):
         choice = player.select(state, rng.at(Purpose.CHOICE, t))
         state, z = player.played(state, choice.x), np.where(choice.x, 0.5, 0.0)
         outcome = Feedback(choice.x, z, z, np.array(0), np.array(True), choice.probability, choice.memo)
         state = player.update(state, outcome, rng.at(Purpose.LEARNING, t))
-    if player.explains:
+    if player.traits.explains:
         player.explain(state, rng.at(Purpose.CHOICE, 3))
-    if not player.randomised:
+    if isinstance(player, HistoryPolicy) and not player.traits.randomised:
         x, y = np.stack([choice.x] * 2), np.stack([z] * 2)
         past = Feedback(x, y, y, np.zeros(2, np.int64), np.ones(2, np.bool_))
         player.solve(player.catch_up(state, past, 3, rng))

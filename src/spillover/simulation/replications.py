@@ -1,26 +1,27 @@
-"""A policy in newly drawn worlds: all replications at once, divided among threads."""
+"""A policy in newly drawn worlds: all replications at once, divided among threads, measured as they are played."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from spillover import validate
+from spillover import kernels, validate
 from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, suited
 from spillover.contracts.hyperparameters import spread_grid
+from spillover.contracts.world import ForeseeableWorld, SparseWorld, score_each
 from spillover.delays import as_delay
-from spillover.foresight import SparseWorld
-from spillover.measuring import measure
+from spillover.metrics import graph_mse, sparse_graph_mse
 from spillover.rng import Purpose, Rng
 from spillover.simulation.machine import cores, shares, side_by_side
 from spillover.simulation.protocol import play_rounds, problem_for, require_scored
 from spillover.simulation.run import Run
-from spillover.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
-from spillover.types import Batch, IntArray, State
+from spillover.simulation.stretches import Part, Unforeseen, as_compiled, fuses, in_parts, play_stretches
+from spillover.types import Array, Batch, BoolArray, IntArray, Scored, State
 
-Result = TypeVar("Result")
+Result, Step = TypeVar("Result"), TypeVar("Step")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
@@ -78,11 +79,10 @@ class Given(NamedTuple):
 
 def worth_threads(given: Given, learners: int) -> bool:
     """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
-    policy = as_policy(given.policy)
-    if policy.compiled_rounds is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+    if as_compiled(as_policy(given.policy)) is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
         return False
     world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
-    compiled = fuses(world, suited(policy.with_world(world), world.problem), given.delay)
+    compiled = fuses(world, suited(given.policy, world.problem, world), given.delay)
     return compiled and learners * world.horizon >= FEWEST_DECISIONS
 
 
@@ -92,7 +92,7 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
     player, grid = spread_grid(as_policy(policy))
     rng = Rng(seed, np.arange(first, first + replications))
     world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
-    player = suited(player.with_world(world), world.problem)
+    player = suited(player, world.problem, world)
     horizon = world.horizon
     recorded = rounds_to_record(record, horizon)
     batch = (*grid, replications)
@@ -118,7 +118,7 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=measured.error,
         recorded=recorded,
-        adjacency=estimate(player, measured.state, world) if player.learns_graph else None,
+        adjacency=estimate(player, measured.state, world) if player.traits.learns_graph else None,
     )
 
 
@@ -176,3 +176,80 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
         return np.arange(int(given), horizon + 1, int(given))
     validate.require(bool((given <= horizon).all()), "record", record, accepted)
     return np.unique(given.astype(np.int64))
+
+
+Step = TypeVar("Step")
+
+
+class Measures:
+    """The measures of a run, filled in part by part."""
+
+    def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
+        self.world = world
+        # asked once: a protocol of so many members takes longer to check than a stretch to be measured
+        self.sparse = world if isinstance(world, SparseWorld) else None
+        self.score = scorer(world)
+        self.regret, self.payoff = (np.empty((*batch, world.horizon)) for _ in range(2))
+        self.matches = np.empty((*batch, world.horizon), np.int32)
+        self.possible = np.empty((batch[-1], world.horizon), np.int32)
+        self.error = np.full((*batch, len(recorded)), np.nan)
+        self.column = {int(t): k for k, t in enumerate(recorded)}
+        self.state: State = None
+
+    def by_graph(self, recorded: Sequence[int]) -> Iterator[tuple[Array, list[int]]]:
+        """The true graphs, each with the recorded rounds (by number) in which it holds."""
+        starts = np.searchsorted(self.world.graph_changes, recorded, side="right")
+        for start in np.unique(starts):
+            which = np.flatnonzero(starts == start).tolist()
+            yield self.world.adjacency(recorded[which[0]]), which
+
+    def add(self, part: Part) -> None:
+        first = part.first
+        now = slice(first - 1, first - 1 + part.x.shape[-2])
+        scored = self.score(first, part.x)
+        self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
+        kernels.payoff_of(part.y, out=self.payoff[..., now])
+        for name, values in (("expected payoff", scored.regret), ("outcome", self.payoff[..., now])):
+            if np.isnan(values.sum()) and np.isnan(values).any():
+                last = first + part.x.shape[-2] - 1
+                where = f"{name} of {type(self.world).__name__} in rounds {first} to {last}"
+                validate.require(False, where, np.nan, "numbers: the world has NaN among its parameters or outcomes")
+        if self.sparse is not None:
+            for k, t in enumerate(part.recorded):
+                self.error[..., self.column[t]] = sparse_graph_mse(part.graphs[k], self.sparse.edges(t))
+        else:
+            for graph, which in self.by_graph(part.recorded):
+                columns = [self.column[part.recorded[k]] for k in which]
+                self.error[..., columns] = graph_mse(part.graphs[..., which, :, :], graph[..., None, :, :])
+        self.state = part.state
+
+
+def scorer(world: ScoredWorld) -> Callable[[int, BoolArray], Scored]:
+    """Measures the decisions of some rounds, at once if the world can do that."""
+    return world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
+
+
+def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:
+    """Play all parts, and measure them."""
+    measured = Measures(world, batch, recorded)
+    for part in with_progress(parts, world.horizon, progress, " rounds", lambda part: part.x.shape[-2]):
+        measured.add(part)
+    return measured
+
+
+def with_progress(
+    steps: Iterator[Step], total: int, progress: bool, unit: str, size: Callable[[Step], int] = lambda step: 1
+) -> Iterator[Step]:
+    """The same steps with a progress bar; size: how much of the total a step is.
+
+    In a notebook it is a widget (if ipywidgets is installed); elsewhere a line on stderr, unless that is piped.
+    """
+    if not progress:
+        yield from steps
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=total, unit=unit, disable=None, leave=False) as bar:
+        for step in steps:
+            yield step
+            bar.update(size(step))

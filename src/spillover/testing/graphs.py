@@ -29,7 +29,6 @@ from spillover.types import Array, Batch, BoolArray, IntArray, Problem
 LEARNERS = 6
 DEFERRAL_AGREEMENT = 1e-6  # estimates are solved for to a tolerance
 USUAL = SyntheticSEM(n_arms=5, budget=3, edge_density=0.2, horizon=40, changes=(), law="beta")
-TRAITS = ("order_free", "deferrable", "judges", "learns", "signed")
 
 
 class Rounds(NamedTuple):
@@ -83,7 +82,7 @@ def learn(learner: Any, graph: Any, rounds: Rounds) -> Any:
 def learn_one(learner: Any, graph: Any, rounds: Rounds, k: int) -> Any:
     z, y, arrived, played_at = rounds.at(k)
     memo = learner.remember(graph)
-    return learner.solve(learner.absorb_expected(graph, z, y, arrived, played_at, z, memo))
+    return learner.solve(learner.absorb(graph, z, y, arrived, played_at, z, memo))
 
 
 def shown(graph: Any) -> Arrays:
@@ -100,9 +99,8 @@ def check_learner_form(learner: Any, environment: Any, seed: int) -> None:
     """A graph learner is a frozen dataclass of keyword-only hyperparameters, derived from GraphLearner."""
     demand_frozen(learner)
     demand(isinstance(learner, GraphLearner), "it is no GraphLearner", "derive it from spillover.graph.GraphLearner")
-    for name in TRAITS:
-        value = getattr(learner, name)
-        demand(isinstance(value, bool), f"{name} is {value!r}", f"set {name} = True or False in the class")
+    for name, value in learner.traits._asdict().items():
+        demand(isinstance(value, bool), f"{name} is {value!r}", f"say in traits whether it is {name}, True or False")
     grids = [name for name in learner.grids if np.ndim(value_of(learner, name))]
     demand(not grids, f"{grids} hold arrays", "check one setting with plain numbers: the checks make grids of it")
 
@@ -152,8 +150,8 @@ def demand_estimates(learner: Any, graph: Any, problem: Problem, batch: Batch, w
     remedy = "no self-loops, and where problem.acyclic holds only edges from later to earlier arms"
     demand(not impossible.any(), broken, remedy)
     least = edges.min(initial=0.0)
-    demand(learner.signed or least >= 0, f"{where} an edge is {least:.3g}", "clip at 0, or say signed = True")
-    if not learner.learns:
+    demand(learner.traits.signed or least >= 0, f"{where} an edge is {least:.3g}", "clip at 0, or say signed=True")
+    if not learner.traits.learns:
         broken = f"{where} weights are {graph.weights.ravel()[:3]}"
         demand(bool((graph.weights == 1).all()), broken, "leave them at 1, or say learns = True")
 
@@ -231,7 +229,7 @@ def check_learner_silence(learner: Any, environment: Any, seed: int) -> None:
 
 def check_learner_deferral(learner: Any, environment: Any, seed: int) -> None:
     """A learner that says deferrable estimates the same if it is solved for once, after many outcomes."""
-    if not learner.deferrable or learner.judges:  # what is judged depends on the estimates on the way
+    if not learner.traits.deferrable or learner.traits.judges:  # what is judged depends on the estimates on the way
         return
     rounds = rounds_of(environment, seed, (3,))
     after_each = learn(learner, learner.init(rounds.problem, (3,)), rounds)
@@ -245,7 +243,7 @@ def check_learner_deferral(learner: Any, environment: Any, seed: int) -> None:
 
 def check_learner_order(learner: Any, environment: Any, seed: int) -> None:
     """A learner that says order_free estimates the same graph from the same outcomes in another order."""
-    if not learner.order_free:
+    if not learner.traits.order_free:
         return
     batch = (3,)
     rounds = rounds_of(environment, seed, batch)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels
-from spillover.contracts import Delay, Policy, World
+from spillover.contracts import Delay, HistoryPolicy, Policy, World, learn_rounds
+from spillover.contracts.world import ForeseeableWorld, best_of_each, drawn, observed, score_each
 from spillover.delays import (
     ArmDelays,
     BadNewsDelay,
@@ -19,11 +20,10 @@ from spillover.delays import (
     LossyDelay,
     UniformDelay,
 )
-from spillover.foresight import ForeseeableWorld, best_of_each, drawn, observed, score_each
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.simulation.protocol import problem_for
-from spillover.stretches import fuses, play_stretches
+from spillover.simulation.stretches import fuses, play_stretches
 from spillover.testing.trial import (
     SCATTERED,
     Arrays,
@@ -52,7 +52,7 @@ def check_order(policy: Any, trial: Trial) -> None:
     """A policy with order_free = True learns the same from the same feedback in any order of arrival."""
     batch = (3,)
     player, world, rng = start_trial(policy, trial, rows_of(batch))
-    if not player.order_free:
+    if not player.traits.order_free:
         return
     wrapped = Overridden(player)
     outcomes = [played.outcome for played in rounds(wrapped, world, ConstantDelay(0), rng, batch)]
@@ -105,7 +105,7 @@ def learn(player: Policy, world: World, rng: Rng, log: list[Feedback], arrivals:
 
 def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> dict[str, tuple[NDArray[Any], float]]:
     """A policy's explanation, or its state if it has none; each array with its tolerance."""
-    if not player.explains:
+    if not player.traits.explains:
         return {name: (leaf, LEAF_AGREEMENT) for name, leaf in snapshot(state).items()}
     y = np.stack([feedback.y for feedback in log], axis=-1)  # (*batch, n, rounds)
     unique = bool((np.linalg.cond(y @ y.swapaxes(-1, -2)) < WELL_CONDITIONED).all())
@@ -117,7 +117,9 @@ def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> di
 def check_catch_up(policy: Any, trial: Trial) -> None:
     """catch_up on a history gives the same state as learning it round by round."""
     player, world, rng = start_trial(policy, trial, 0)
-    if player.randomised:  # it learns only from its own draws
+    if player.traits.randomised:  # it learns only from its own draws
+        return
+    if not isinstance(player, HistoryPolicy):
         return
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
@@ -129,7 +131,7 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     first = first if context is None else player.observe(first, context[0])
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
     known = []
-    for catch_up in (player.catch_up, partial(Policy.catch_up, player)):
+    for catch_up in (player.catch_up, partial(learn_rounds, player, learn=player.learn)):
         state = player.init(problem_for(player, world), rng.at(Purpose.START))
         known.append(snapshot(player.solve(catch_up(state, rounds, 1, rng))))
     found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))
@@ -187,7 +189,7 @@ class InOtherUnits(Wrapper):
 def check_units(policy: Any, trial: Trial) -> None:
     """Rewards and their ranges times a factor give the same decisions, and estimates times that factor."""
     player = start_trial(policy, trial, 0)[0]
-    if player.needs_world:  # it knows the rewards in the units of the world
+    if player.traits.needs_world:  # it knows the rewards in the units of the world
         return
     remedy = "let bonuses, penalties and priors grow with the width of problem.reward_range"
     usual, known = run_in_units(policy, trial, 1.0)
@@ -206,10 +208,10 @@ def run_in_units(policy: Any, trial: Trial, factor: float) -> tuple[BoolArray, d
     wrapped = InOtherUnits(player, factor)
     played = [(np.array(round.x), round.state) for round in rounds(wrapped, world, SCATTERED, rng, batch)]
     decisions = np.array([x for x, _ in played])
-    if not player.explains:
+    if not player.traits.explains:
         return decisions, {}
     found = player.explain(played[-1][1], rng.spread(batch).at(Purpose.CHOICE, len(played) + 1))
-    return decisions, dict(estimates_of(found, factor if player.scores_have_units else 1.0))
+    return decisions, dict(estimates_of(found, factor if player.traits.scores_have_units else 1.0))
 
 
 def estimates_of(found: Explanation, factor: float) -> Iterator[tuple[str, tuple[Any, float]]]:
@@ -227,7 +229,7 @@ BY_REWARDS = (BadNewsDelay(1, 9), LossyDelay(ConversionDelay(UniformDelay(0, 5))
 
 
 def check_stretches(policy: Any, trial: Trial) -> None:
-    """Rounds played by `compiled_rounds` have the decisions, outcomes, graphs and states of the four functions."""
+    """Stretches of rounds have the decisions, outcomes, graphs and states of the four functions."""
     player, world, rng = start_trial(policy, trial, 0)
     late = tuple(UniformDelay(0, 1 + arm % 4) for arm in range(world.problem.n_arms))
     in_parts = ArmDelays((*late[1:], LossyDelay(late[0], 0.3))), LossyDelay(ArmDelays(late), 0.1)
@@ -240,7 +242,7 @@ def check_stretches(policy: Any, trial: Trial) -> None:
 
 def demand_same_stretches(policy: Any, trial: Trial, delay: Delay, batch: Batch, most: int = SHORT) -> None:
     """Play the same rounds both ways."""
-    remedy = "let compiled_rounds do what select, played and update do, or be None"
+    remedy = "let play_stretch do what select, played and update do, or set compiled = False"
     broken = f"stretches of rounds with batch {batch} and {delay!r} differ from the four functions"
     demand_equal(
         in_stretches(policy, trial, delay, batch, most), one_by_one(policy, trial, delay, batch), broken, remedy
@@ -266,7 +268,7 @@ def one_by_one(policy: Any, trial: Trial, delay: Delay, batch: Batch) -> Arrays:
         x.append(np.array(decision))
         y.append(np.array(outcome.y))
         if t % 5 == 3:
-            graphs.append(player.adjacency(state) if player.learns_graph else np.empty((*batch, 0, 0)))
+            graphs.append(player.adjacency(state) if player.traits.learns_graph else np.empty((*batch, 0, 0)))
     whole = {"x": np.stack(x, axis=-2), "y": np.stack(y, axis=-2), "graphs": np.stack(graphs, axis=-3)}
     return whole | snapshot(state, "state.")
 

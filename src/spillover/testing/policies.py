@@ -68,11 +68,11 @@ def check_policy(
 def demanding_worlds(player: Policy, usual: SyntheticSEM) -> list[SyntheticSEM]:
     """Worlds with what the policy says that it can handle, and without what it says that it does not need."""
     found = []
-    context, baseline = 2 if player.uses_context else 0, player.fits_baseline
-    if context or baseline or not player.needs_rewards:
-        observes = "both" if player.needs_rewards else "overall"
+    context, baseline = 2 if player.traits.uses_context else 0, player.traits.fits_baseline
+    if context or baseline or not player.traits.needs_rewards:
+        observes = "both" if player.traits.needs_rewards else "overall"
         found.append(replace(usual, context=context, baseline=baseline, observes=observes, noise=0.1))
-    if not player.needs_outcomes and not player.needs_rewards:
+    if not player.traits.needs_outcomes and not player.traits.needs_rewards:
         found.append(replace(usual, context=context, baseline=baseline, observes="payoff"))
     return found
 
@@ -80,7 +80,7 @@ def demanding_worlds(player: Policy, usual: SyntheticSEM) -> list[SyntheticSEM]:
 def check_parts(policy: Any, trial: Trial) -> None:
     """A policy that accepts missing outcomes works with arms that report at different times, row by row."""
     player, world, _ = start_trial(policy, trial, 0)
-    if not player.accepts_missing:
+    if not player.traits.accepts_missing:
         return
     n = world.problem.n_arms
     late = ArmDelays(tuple(LossyDelay(UniformDelay(0, 1 + arm), 0.1) for arm in range(n)))
@@ -99,8 +99,8 @@ def check_form(policy: Any, trial: Trial) -> None:
     remedy = "derive it from spillover.policies.Policy, or see there for the signatures of the four functions"
     demand(isinstance(policy, FourFunctions), "it has no init, select, played or update", remedy)
     player = start_trial(policy, trial, 0)[0]
-    remedy = "set order_free = True or False in the class"
-    demand(isinstance(player.order_free, bool), f"order_free is {player.order_free!r}", remedy)
+    remedy = "say in traits whether it is, True or False"
+    demand(isinstance(player.traits.order_free, bool), f"order_free is {player.traits.order_free!r}", remedy)
     grids = [name for name in as_policy(policy).grids if np.ndim(value_of(policy, name))]
     demand(not grids, f"{grids} hold arrays", "check one setting with scalars: the checks make grids of it")
 
@@ -243,7 +243,7 @@ def check_override(policy: Any, trial: Trial) -> None:
 
 def check_explanation(policy: Any, trial: Trial) -> None:
     """Explanations show the choice that the policy then makes, and change nothing."""
-    if start_trial(policy, trial, 0)[0].explains:
+    if start_trial(policy, trial, 0)[0].traits.explains:
         for batch in ((), (2, 3)):
             run_around(Explained, policy, trial, batch=batch)
 

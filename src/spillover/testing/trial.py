@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spillover.contracts import Delay, Environment, Policy, ScoredWorld, as_policy, suited
+from spillover.contracts import Delay, Environment, Policy, ScoredWorld, suited
 from spillover.delays import LossyDelay, UniformDelay
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Purpose, Rng
@@ -330,7 +330,7 @@ class Explained(Wrapper):
 
     def demand_ranking(self, found: Explanation, where: str) -> None:
         """The chosen arms have the highest scores, unless a plan, a random draw or constraints decide."""
-        if self.randomised or self.setting.constraints:
+        if self.traits.randomised or self.setting.constraints:
             return
         worst = np.min(found.score, axis=-1, where=found.chosen, initial=np.inf)
         best = np.max(found.score, axis=-1, where=~found.chosen, initial=-np.inf)
@@ -354,7 +354,7 @@ def start_trial(policy: Any, trial: Trial, replication: Any) -> tuple[Policy, Sc
     """The policy (with access to the world, if it needs it), the world and the streams of these replications."""
     rng = Rng(trial.seed, replication)
     world = trial.environment.draw(rng.at(Purpose.WORLD), np.shape(replication))
-    return suited(as_policy(policy).with_world(world), world.problem), world, rng
+    return suited(policy, world.problem, world), world, rng
 
 
 def steps(policy: Any, trial: Trial, delay: Delay, replication: Any, lead: Batch = ()) -> Iterator[Arrays]:

@@ -81,8 +81,8 @@ def play(plan: CovidPlan, run: Run, sets: Sets, seeds: IntArray, star: Array) ->
     """Play a policy through the days, all data sets at once; star: A* of the data sets, (*batch, n, n)."""
     unit = unit_of(sets) if run.variant.unit else 1.0
     world = world_of(run.mode, sets, unit, star)
-    policy = plan.policy(run.variant.name, run.rule).with_world(world)
-    learns = policy.learns_graph
+    policy = plan.policy(run.variant.name, run.rule).for_problem(world.problem, world)
+    learns = policy.traits.learns_graph
     held_out, batch, n = validation_days(world.horizon), seeds.shape, world.problem.n_arms
     x, z, y = (np.empty((world.horizon, *batch, n)) for _ in range(3))
     regret, matches = np.full((2, world.horizon, *batch), np.nan)
@@ -102,7 +102,7 @@ def play(plan: CovidPlan, run: Run, sets: Sets, seeds: IntArray, star: Array) ->
         z=z,
         y=y,
         adjacency=np.array(state.graph.adjacency) if learns else np.full((*batch, n, n), np.nan),
-        sparsity=AUTO_GRID[state.graph.choice] if learns and policy.graph.learns else np.full(batch, np.nan),
+        sparsity=AUTO_GRID[state.graph.choice] if learns and policy.graph.traits.learns else np.full(batch, np.nan),
         ahead_from_all=predict_from_all(held, z[..., at, :], y[..., at, :]),
         ahead_from_specific=predict_from_specific(held, z[..., at, :]),
         regret=np.cumsum(regret, axis=-1) * unit,

@@ -45,7 +45,7 @@ class Stored(NamedTuple):
 
 
 def told_of(policy: Policy) -> str:
-    return "the world" if policy.needs_world else "the structure" if policy.knows_structure else ""
+    return "the world" if policy.traits.needs_world else "the structure" if policy.traits.knows_structure else ""
 
 
 def lines_of(results: Results) -> Iterator[Stored]:

@@ -167,11 +167,11 @@ def knows(results: Results) -> str:
     """What each policy is told, sees, and does with outcomes that come late."""
     rows = []
     for entry in results.experiment.policies.values():
-        policy = as_policy(entry.policy("50"))
-        levels = ((policy.needs_world, "the world"), (policy.knows_structure, "which edges there can be"))
+        of = as_policy(entry.policy("50")).traits
+        levels = ((of.needs_world, "the world"), (of.knows_structure, "which edges there can be"))
         told = next((level for known, level in levels if known), "nothing")
-        seen = "x, z and y" if policy.needs_rewards else "x and y" if policy.needs_outcomes else "x and the sum of y"
-        order = "by the round of play" if policy.order_free else "by the round of play; what comes first counts first"
+        seen = "x, z and y" if of.needs_rewards else "x and y" if of.needs_outcomes else "x and the sum of y"
+        order = "by the round of play" if of.order_free else "by the round of play; what comes first counts first"
         rows.append({"policy": entry.label, "is told": told, "needs to see": seen, "late outcomes count": order})
     return html_table(pd.DataFrame(rows), text=("policy", "is told", "needs to see", "late outcomes count"))
 

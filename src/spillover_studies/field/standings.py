@@ -68,7 +68,8 @@ def settings_of(results: Results) -> list[Setting]:
 def told_names(results: Results) -> set[str]:
     """The policies that are told the structure."""
     entries = results.experiment.policies.items()
-    return {name for name, entry in entries if as_policy(entry.policy(next(iter(entry.at), "0"))).knows_structure}
+    made = {name: as_policy(entry.policy(next(iter(entry.at), "0"))) for name, entry in entries}
+    return {name for name, policy in made.items() if policy.traits.knows_structure}
 
 
 def final(record: Record) -> float:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.rng import Rng
 from spillover.types import Amount, Array, Constant, IntArray, Problem, Round, Rounds
@@ -72,7 +73,10 @@ class CSLUCB(NodewisePolicy):
     width: float = 0.1
 
     structured = False
-    order_free = False
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)
 
     def __post_init__(self) -> None:
         validate.whole("window", self.window, 2)

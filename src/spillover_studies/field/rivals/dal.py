@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy, as_policy
+from spillover.contracts import Policy, Traits, as_policy
 from spillover.policies import find_policy
 from spillover.policies.restarts import Detector, check_rates, empty_history
 from spillover.policy_wrapper import PolicyWrapper
@@ -50,16 +50,15 @@ class DAL(PolicyWrapper):
     forced: float = 0.05
     false_alarms: float = 1e-3
 
-    order_free = False
-    explains = False
-    learns_graph = False
-    randomised = False
-    accepts_missing = False
+    @property
+    def traits(self) -> Traits:
+        quiet = {"explains": False, "learns_graph": False, "randomised": False}
+        return self.inner.traits._replace(order_free=False, accepts_missing=False, **quiet)
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
         named = isinstance(self.policy, str | Policy)
-        known = named and not self.inner.setting.constraints and not self.inner.uses_context
+        known = named and not self.inner.setting.constraints and not self.inner.traits.uses_context
         validate.require(known, "policy", self.policy, "a policy without constraints and context, or its name")
 
     @property
@@ -84,12 +83,6 @@ class DAL(PolicyWrapper):
         return state._replace(inner=self.inner.played(state.inner, x))
 
     def update(self, state: DALState, feedback: Feedback, rng: Rng) -> DALState:
-        return self.solve(self.learn(state, feedback, rng))
-
-    def solve(self, state: DALState) -> DALState:
-        return state._replace(inner=self.inner.solve(state.inner))
-
-    def learn(self, state: DALState, feedback: Feedback, rng: Rng) -> DALState:
         detector = state.detector
         news = feedback.arrived & (state.rounds - feedback.age > detector.restart)
         alone = feedback.x & (news & (feedback.x.sum(axis=-1) == 1))[..., None]
@@ -99,7 +92,7 @@ class DAL(PolicyWrapper):
             if alone[row].any():
                 own = (leaf[row] for leaf in histories)
                 alarm[row] = tested(*own, alone[row], payoff[row], 1.0, self.false_alarms)
-        found = self.inner.learn(state.inner, Feedback(*feedback)._replace(arrived=news), rng)
+        found = self.inner.update(state.inner, Feedback(*feedback)._replace(arrived=news), rng)
         if not alarm.any():
             return state._replace(inner=found)
         for leaf in histories:

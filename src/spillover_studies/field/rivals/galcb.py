@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.rng import Rng
 from spillover.types import Amount, Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds
@@ -58,7 +59,10 @@ class GALCB(NodewisePolicy):
     width: float = 0.1
 
     structured = False
-    order_free = False  # what arrives first decides when the graph is learned
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)  # what arrives first decides when the graph is learned
 
     def __post_init__(self) -> None:
         validate.whole("explore", self.explore, 1)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, later, uniform
 from spillover.rng import Rng
 from spillover.types import Amount, Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds
@@ -52,8 +53,7 @@ class NetworkETC(CorePolicy):
     explore: int = 300
 
     compiled = True
-    needs_rewards = False
-    knows_structure = True
+    traits = Traits(needs_rewards=False, knows_structure=True)
 
     def __post_init__(self) -> None:
         validate.whole("explore", self.explore, 1)
@@ -62,7 +62,7 @@ class NetworkETC(CorePolicy):
         n = problem.n_arms
         validate.require(n <= MOST_UNITS, "n_arms", n, f"at most {MOST_UNITS}: all sets are listed")
         near = np.ones((n, n), np.bool_)
-        if self.knows_structure:
+        if self.traits.knows_structure:
             validate.require(problem.structure is not None, "structure", problem.structure, "known neighbours, (n, n)")
             near = np.isnan(np.asarray(problem.structure, float)) | np.eye(n, dtype=np.bool_)
         seen = {"near": near, "counts": np.zeros(2**n), "sums": np.zeros((2**n, n))}
@@ -135,7 +135,7 @@ class SparseNetworkETC(NetworkETC):
 
     threshold: float = 1.0
 
-    knows_structure = False
+    traits = Traits(needs_rewards=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -199,7 +199,7 @@ class NETC(CorePolicy):
     threshold: float = 0.5
 
     compiled = True
-    needs_rewards = False
+    traits = Traits(needs_rewards=False)
 
     def __post_init__(self) -> None:
         validate.whole("explore", self.explore, 1)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, inner, uniform
 from spillover.graph.edges import impossible_edges
 from spillover.rng import Rng
@@ -58,12 +59,11 @@ class NodewisePolicy(CorePolicy):
 
     compiled = True
     allocates = False
-    needs_rewards = False
     structured: ClassVar[bool] = True  # whether it is told which edges there can be
 
     @property
-    def knows_structure(self) -> bool:
-        return self.structured
+    def traits(self) -> Traits:
+        return Traits(needs_rewards=False, knows_structure=self.structured)
 
     def start(self, problem: Problem, rng: Rng) -> State:
         return NodewiseState(**first_numbers(problem), nodes=first_nodes(problem, self.structured))

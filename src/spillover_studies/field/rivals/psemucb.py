@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top, inner, later
 from spillover.core.compiled import entry
 from spillover.kernels.averages import force_arm, note_and_test
@@ -67,8 +68,10 @@ class PiecewiseSEMUCB(NodewisePolicy):
     least: float = 0.1
 
     structured = False
-    needs_rewards = True
-    order_free = False
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False, needs_rewards=True)
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spillover import validate
+from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top
 from spillover_studies.field.rivals.linsem import most_causes, radius_of
 from spillover_studies.field.rivals.nodewise import NodewisePolicy, add_to_node, fill_bounds, leverage_of, solve_node
@@ -25,7 +26,9 @@ class RobustSEMUCB(NodewisePolicy):
     deviation: float = 10.0
     width: float = 1.0
 
-    order_free = False  # weights depend on what is known when an outcome arrives
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(order_free=False)  # weights depend on what is known when an outcome arrives
 
     def __post_init__(self) -> None:
         for name in ("deviation", "width"):

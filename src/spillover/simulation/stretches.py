@@ -10,7 +10,8 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.contracts import Delay, Policy, World, require_context
-from spillover.foresight import ForeseeableWorld, drawn, observed
+from spillover.contracts.world import ForeseeableWorld, drawn, observed
+from spillover.core import CorePolicy
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
@@ -45,9 +46,14 @@ class Part(NamedTuple):
     state: State  # after the last round; the next stretch rewrites it
 
 
+def as_compiled(policy: Policy) -> CorePolicy | None:
+    """The policy, if its functions of one learner can play whole stretches of rounds."""
+    return policy if isinstance(policy, CorePolicy) and policy.runs_compiled else None
+
+
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
-    form = policy.compiled_rounds
+    form = as_compiled(policy)
     if form is None or (delay.depends_on_rewards and not delay.foreseeable):
         return False
     if delay.depends_on_rewards and world.problem.observes != "both":
@@ -59,7 +65,7 @@ def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWo
 
 def takes_parts(policy: Policy, problem: Problem) -> bool:
     """Whether the policy learns each arm's outcome when it arrives; a payoff is known when all have arrived."""
-    return policy.accepts_missing and problem.observes != "payoff"
+    return policy.traits.accepts_missing and problem.observes != "payoff"
 
 
 def rounds_at_once(n_arms: int, batch: Batch, graphs: float) -> int:
@@ -85,11 +91,11 @@ def play_stretches(
     It has at most so many rounds, a power of 2.
     """
     n, horizon, own = problem.n_arms, world.horizon, rng.spread(batch)
-    columns = problem.context if policy.uses_context else 0
+    columns = problem.context if policy.traits.uses_context else 0
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
     in_parts = delay.per_arm and takes_parts(policy, problem)
-    form = policy.compiled_rounds
+    form = as_compiled(policy)
     if form is None:
         raise Unforeseen
     flight = empty_flight(n, batch, most, form.memos, columns, in_parts=in_parts)
@@ -106,17 +112,17 @@ def play_stretches(
         measured = recorded[(recorded >= first) & (recorded <= last)]
         which = np.full(len(rounds), -1)
         which[measured - first] = np.arange(len(measured))
-        graphs = np.empty((*batch, len(measured), *((n, n) if policy.learns_graph else (0, 0))))
+        graphs = np.empty((*batch, len(measured), *((n, n) if policy.traits.learns_graph else (0, 0))))
         context = contexts(world, rounds) if columns else np.zeros((len(rounds), 0))
         stretch = Stretch(course, late, horizon, flight, which, graphs, context, problem.observes)
-        played = form.play(state, stretch, own)
+        played = form.play_stretch(state, stretch, own)
         if played is None:
             raise Unforeseen
         state = played
         start = first % flight.x.shape[-2]
         now = (..., slice(start, start + len(rounds)), slice(None))
         validate.own_decision(policy, flight.x[now], (*batch, len(rounds), n), problem.budget)
-        graphed = measured.tolist() if policy.learns_graph else []
+        graphed = measured.tolist() if policy.traits.learns_graph else []
         seen = observed(Outcome(flight.z[now], flight.y[now]), problem.observes)  # again, if it was hidden already
         yield Part(first, flight.x[now], seen.y, graphed, graphs, state)
         first = last + 1
@@ -218,7 +224,7 @@ def copy_rounds(larger: Any, ring: Any, start: int, axis: int) -> None:
 
 def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray, sparse: bool = False) -> Iterator[Part]:
     """Rounds that are played one after another, in parts; sparse: graphs are recorded as sparse arrays."""
-    wanted = set(recorded.tolist()) if policy.learns_graph else set()
+    wanted = set(recorded.tolist()) if policy.traits.learns_graph else set()
     x: list[BoolArray] = []
     y: list[Array] = []
     measured: list[int] = []

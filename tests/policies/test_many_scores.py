@@ -1,4 +1,4 @@
-"""Memory that kernels share: by thread, and whatever it held before."""
+"""Memory that calls share, whatever the call before left in it."""
 
 import numpy as np
 import pytest
