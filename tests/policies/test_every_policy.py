@@ -40,7 +40,7 @@ def made(name: str) -> Any:
 @pytest.mark.parametrize("name", [*OTHERS, *every(len(KNOWING), KNOWING)])
 def test_the_contract(name):
     policy = made(name)
-    assert policy.explains
+    assert policy.traits.explains
     check_policy(policy)
 
 
@@ -136,7 +136,7 @@ def test_impossible_feedback_is_refused(name, piece, message):
     refused(message, policy.update, state, piece._replace(probability=DRAWN, memo=memo), sp.Rng(0))
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNING if not made(name).accepts_missing])
+@pytest.mark.parametrize("name", [name for name in LEARNING if not made(name).traits.accepts_missing])
 def test_a_missing_outcome_is_refused_where_a_whole_round_is_needed(name):
     policy = made(name)
     state = policy.played(policy.init(DECLARED, sp.Rng(0)), np.array([True, False]))
