@@ -161,7 +161,7 @@ def test_a_decision_that_is_none_is_refused(name):
         (SlidingWindowCUCB, "window", [0, -1, 2.5, "long", None, True], "a whole number from 1 on"),
         (sp.NDCSEM, "unit", [0.0, -1.0, 1e-320, 1e101, np.inf, np.nan, [1.0, 2.0]], "a"),
         (sp.NDCSEM, "pending", [1], "True or False"),
-        (sp.NDCSEM, "start", ["fast"], "one of auto, paper, sweep"),
+        (sp.NDCSEM, "initialisation", ["fast"], "one of auto, paper, sweep"),
         (partial(AblatedNDCSEM, delay_aware=False), "pending", [True], "False if delay_aware=False"),
         (AblatedNDCSEM, "discount", [1.5], "a number above 0, at most 1"),
         (AblatedNDCSEM, "delay_aware", ["no"], "True or False"),
