@@ -8,6 +8,7 @@ from spillover.graph import AdaptiveGraph, CandidateGraph, PaperTunedGraph, Self
 from spillover.rng import Purpose
 from tests.graph.random_rounds import random_rounds
 from tests.reference import graph_reference as reference
+from tests.sampling import every
 
 
 def learned(learner, Z, Y):
@@ -48,15 +49,11 @@ def test_weights_exist_below_a_radius_of_one(learner, scale, exists):
 
 PAIR = sp.Problem(2, 2, acyclic=False, reward_range=(-3.0, 1.0))
 POLICIES = (sp.NDCSEM, sp.SEMUCB, sp.SwitchingSEM, sp.policies.GLRSEMUCB, sp.policies.DiscountedTS)
+PAIRS = [(make, SparseGraph(sparsity=0.0, row_bound=None)) for make in POLICIES]
+PAIRS += [(sp.NDCSEM, PaperTunedGraph(row_bound=None))]
 
 
-@pytest.mark.parametrize(
-    ("make", "learner"),
-    [
-        *((make, SparseGraph(sparsity=0.0, row_bound=None)) for make in POLICIES),
-        (sp.NDCSEM, PaperTunedGraph(row_bound=None)),
-    ],
-)
+@pytest.mark.parametrize(("make", "learner"), every(6, PAIRS))
 @pytest.mark.parametrize("effect", [0.9, 2.0])
 def test_decisions_by_an_infinite_spread_are_refused(make, learner, effect):
     policy = make(graph=learner)

@@ -40,7 +40,7 @@ def made(name: str) -> Any:
 @pytest.mark.parametrize("name", [*OTHERS, *every(len(KNOWING), KNOWING)])
 def test_the_contract(name):
     policy = made(name)
-    assert policy.explains
+    assert policy.traits.explains
     check_policy(policy)
 
 
@@ -136,7 +136,7 @@ def test_impossible_feedback_is_refused(name, piece, message):
     refused(message, policy.update, state, piece._replace(probability=DRAWN, memo=memo), sp.Rng(0))
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNING if not made(name).accepts_missing])
+@pytest.mark.parametrize("name", [name for name in LEARNING if not made(name).traits.accepts_missing])
 def test_a_missing_outcome_is_refused_where_a_whole_round_is_needed(name):
     policy = made(name)
     state = policy.played(policy.init(DECLARED, sp.Rng(0)), np.array([True, False]))
@@ -161,7 +161,7 @@ def test_a_decision_that_is_none_is_refused(name):
         (SlidingWindowCUCB, "window", [0, -1, 2.5, "long", None, True], "a whole number from 1 on"),
         (sp.NDCSEM, "unit", [0.0, -1.0, 1e-320, 1e101, np.inf, np.nan, [1.0, 2.0]], "a"),
         (sp.NDCSEM, "pending", [1], "True or False"),
-        (sp.NDCSEM, "start", ["fast"], "one of auto, paper, sweep"),
+        (sp.NDCSEM, "initialisation", ["fast"], "one of auto, paper, sweep"),
         (partial(AblatedNDCSEM, delay_aware=False), "pending", [True], "False if delay_aware=False"),
         (AblatedNDCSEM, "discount", [1.5], "a number above 0, at most 1"),
         (AblatedNDCSEM, "delay_aware", ["no"], "True or False"),
