@@ -176,7 +176,7 @@ def index_crowd(
     idle = np.empty(active.shape[0])
     for q in range(active.shape[0]):
         i = active[q]
-        weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
+        weights[i] = learned[i] + max(prior[i] - learned[i], 0.0) / (1.0 + rewards_seen[i]) ** 2
         idle[q] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
         level = believed[i] if seen[i] > 0 else shared[0]
         expected = level + idle[q] * (middle - level)

@@ -151,7 +151,8 @@ def value_arms(
     """Weights, expected rewards, and expected rewards plus the value of information over `horizon` rounds.
 
     counts: ones and zeros of each arm's Beta distributions, two for each hypothesis; untried: those of arms without
-    rewards. believed: their means. Weights are the learned ones, shrunk towards the prior for arms with few rewards.
+    rewards. believed: their means. Weights are the learned ones, raised towards the prior for arms with few rewards:
+    never lowered, or an arm whose outcomes show that it spills over much would not be tried.
 
     The bonus of an arm outside the s best is horizon E[(w m - threshold)+] / w, where the threshold is the score of
     the s-th best. For an arm among the s best it is the expected loss from keeping it, horizon E[(threshold - w m)+] /
@@ -177,7 +178,7 @@ def value_arms(
         share += shares[g] * share_prior[g]
     stays = 1.0 - share * (1.0 - (1.0 - hazard) ** max(now - latest, 0))  # no change since the latest outcome
     for i in range(n):
-        weights[i] = learned[i] + (prior[i] - learned[i]) / (1.0 + rewards_seen[i]) ** 2
+        weights[i] = learned[i] + max(prior[i] - learned[i], 0.0) / (1.0 + rewards_seen[i]) ** 2
         idle[i] = 1.0 - stays * (1.0 - idle_hazard) ** (now - last_pull[i])
         mean[i] = believed[i] + idle[i] * (middle - believed[i])
         mean[i] += drifts * (drift_mean[i] - mean[i])

@@ -75,6 +75,10 @@ class Room(NamedTuple):
     idle: Any  # (n,)
     signs: Any  # (n,)
     levels: Any  # (n,)
+    shared: Any  # (n,): the covariance of each arm's effect with the payoff of the set
+    joint: Any  # (n, n): of two arms' effects
+    chosen: Any  # (n,): of booleans
+    members: Any  # (n,): the chosen arms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,15 +168,18 @@ class PayoffRegression(CorePolicy):
     def prepare(self, s: Any) -> Any:
         hypotheses, d = s.mean.shape
         a, b = np.empty((2, d)), np.empty((2, hypotheses))
-        c, e = np.empty((2, hypotheses, s.n_arms)), np.empty((3, s.n_arms))
-        return Room(a[0], a[1], b[0], b[1], c[0], c[1], e[0], e[1], e[2])
+        c, e = np.empty((2, hypotheses, s.n_arms)), np.empty((4, s.n_arms))
+        joint, chosen = np.empty((s.n_arms, s.n_arms)), np.empty(s.n_arms, np.bool_)
+        members = np.empty(s.n_arms, np.int64)
+        return Room(a[0], a[1], b[0], b[1], c[0], c[1], e[0], e[1], e[2], e[3], joint, chosen, members)
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
         value_arms(s, turn.room, turn.lines[3], found)
+        value_together(s, turn, found)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        value_arms(s, turn.room, turn.lines[3], turn.lines)
+        self.index(s, turn, turn.lines)
         choose_top(turn.lines[INDEX], s.budget, turn, x)
 
     def note_play(self, s: Any, x: Any) -> None:
@@ -381,3 +388,90 @@ def value_arms(s: Any, room: Any, ordered: Any, found: Any) -> None:
                 missed[i] += (1.0 - room.idle[i]) * share * normal_excess(gap, own)
     for i in range(n):
         missed[i] = found[EFFECT, i] + HORIZON * missed[i] / (1.0 + s.in_flight[i]) ** 2
+
+
+@inner
+def value_together(s: Any, turn: Turn, found: Any) -> None:
+    """Count the value of information of an arm as far as the payoff of the set shows its effect apart from the others'.
+
+    It shows nothing of arms apart that have always been played together, however uncertain each of them is. Starting
+    from the arms with the highest indices, arms are exchanged one by one while that adds to the total. Then the index
+    of an arm of the set is what it adds to it; that of another one, what it would in place of the one that adds least.
+    """
+    n, room, likely = s.n_arms, turn.room, 0
+    for k in range(s.mass.shape[0]):
+        likely = k if s.mass[k] > s.mass[likely] else likely
+    for i in range(n):
+        room.levels[i] = found[INDEX, i] - found[EFFECT, i]
+        room.chosen[i] = False
+        for j in range(i + 1):
+            room.joint[i, j] = room.joint[j, i] = joint_cover(s.cover[likely], s.context, i, j, n)
+    choose_top(found[INDEX], s.budget, turn, room.chosen)
+    size = list_members(room)
+    for _ in range(size):
+        now = total_value(room, found, size, -1, -1)
+        best, out, into = now + 1e-9 * abs(now), -1, -1
+        for q in range(size):
+            for i in range(n):
+                if not room.chosen[i]:
+                    value = total_value(room, found, size, room.members[q], i)
+                    if value > best:
+                        best, out, into = value, room.members[q], i
+        if out < 0:
+            break
+        room.chosen[out], room.chosen[into] = False, True
+        list_members(room)
+    now, least, last = total_value(room, found, size, -1, -1), math.inf, -1
+    for q in range(size):
+        i = room.members[q]
+        found[INDEX, i] = now - total_value(room, found, size, i, -1)
+        if found[INDEX, i] < least:
+            least, last = found[INDEX, i], i
+    if last >= 0:
+        for i in range(n):
+            if not room.chosen[i]:
+                found[INDEX, i] = total_value(room, found, size, last, i) - (now - least)
+
+
+@inner
+def list_members(room: Any) -> Any:
+    """List the chosen arms, with the covariance of every arm's effect and the payoff of them; their number."""
+    size = 0
+    for i in range(room.chosen.shape[0]):
+        if room.chosen[i]:
+            room.members[size] = i
+            size += 1
+    for i in range(room.chosen.shape[0]):
+        room.shared[i] = 0.0
+        for q in range(size):
+            room.shared[i] += room.joint[i, room.members[q]]
+    return size
+
+
+@inner
+def total_value(room: Any, found: Any, size: Any, out: Any, into: Any) -> Any:
+    """What the chosen arms are worth with one of them taken out and another one taken in; -1: none."""
+    total = 0.0
+    for q in range(size + 1):
+        i = room.members[q] if q < size else into
+        if i >= 0 and i != out:
+            shown, own = room.shared[i], room.joint[i, i]
+            if out >= 0:
+                shown -= room.joint[i, out]
+            if into >= 0:
+                shown += room.joint[i, into]
+            share = min(max(shown / own, 0.0), 1.0) if own > 0.0 else 1.0
+            total += found[EFFECT, i] + room.levels[i] * share
+    return total
+
+
+@inner
+def joint_cover(cover: Any, context: Any, i: Any, j: Any, n: Any) -> Any:
+    """The covariance of what two arms add to the payoff in the given context, in units of the noise variance."""
+    found = cover[i, j]
+    for q in range(context.shape[0]):
+        a, b = (q + 1) * n + i, (q + 1) * n + j
+        found += context[q] * (cover[a, j] + cover[i, b])
+        for p in range(context.shape[0]):
+            found += context[q] * context[p] * cover[a, (p + 1) * n + j]
+    return found

@@ -128,7 +128,7 @@ class SwitchingSEM(OnGraph):
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """Weights, expected rewards, and these plus the value of information; mean and deviation of drifting means.
 
-        The learned weights are shrunk towards the prior for arms with few rewards so far. Arms are ranked by weight
+        The learned weights of arms with few rewards so far are raised towards the prior. Arms are ranked by weight
         times index.
         """
         belief, drift, room = s.belief, s.drift, turn.room
