@@ -33,8 +33,7 @@ from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
-from spillover.recommendation.decide import answer
-from spillover.recommendation.question import RECOMMENDED, Question, search_effort
+from spillover.recommendation.decide import RECOMMENDED, Question, answer, search_effort
 from spillover.recommendation.text import overview
 
 LISTED_SIGNS = 8  # missing from the font, in a message

@@ -25,9 +25,8 @@ from spillover.evaluation.worlds import (
 from spillover.formatting import count_of, join_names
 from spillover.history import History, read_history
 from spillover.policies import Constrained
-from spillover.recommendation.choose import check_budget, recommended_policy
+from spillover.recommendation.decide import build_policy, check_budget, recommended_policy
 from spillover.recommendation.estimates import Facts, facts_of
-from spillover.recommendation.question import build_policy
 from spillover.types import Array, BoolArray
 from spillover.validate import quoted, suggestion
 
