@@ -28,7 +28,7 @@ from spillover.cli.output import ProgressBar, json_option, note, print_answer, p
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
-from spillover.evaluation.log import propensities_of
+from spillover.evaluation.worlds import propensities_of
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file

@@ -23,10 +23,9 @@ from spillover.learner.one import Learner
 from spillover.policies import POLICIES, InstrumentalSEM, PayoffRegression, SwitchingSEM, find_policy
 from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import feasibility
-from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.clarity import Trial, best_trial, unclear, with_swap
 from spillover.recommendation.estimates import Facts, facts_of, history_effects, is_relative, with_effects
-from spillover.recommendation.result import Recommendation, arm_answers
+from spillover.recommendation.result import Recommendation, arm_answers, cautions, different_units
 from spillover.regression import Effects
 from spillover.state import encode
 from spillover.types import BoolArray, Explanation
