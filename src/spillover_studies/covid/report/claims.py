@@ -1,6 +1,7 @@
 """The paper's claims in Section V-B and its appendix: our findings, and whether the claims hold (`texts.toml`)."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ BY_COMMON, BY_SPECIFIC = (f"scored by: {SCORES[score]}" for score in ("common", 
 Measure = Callable[[CovidResults, str, str, str], Array]  # comparison, scored by, how graphs are learned
 
 
-def signed(texts: Texts, key: str, values: Array, name: str = "values", **others: object) -> Variant:
+def signed(texts: Texts, key: str, values: Array, name: str = "values", **others: Any) -> Variant:
     """Make a row that holds if values are above 0, (shifts, seeds); `name`: theirs in the text."""
     found = Measured(values)
     return texts.variant(key, found.verdict, found.one, **{name: found}, **others)
@@ -325,7 +326,7 @@ def detection(study: CovidResults, texts: Texts) -> Iterator[Claim]:
     yield texts.claim("detection", verdicts[0], variants, verdicts[1], **values, others=others, enough=ENOUGH)
 
 
-def detected_verdicts(study: CovidResults, *given: str) -> tuple[tuple[str, str], dict[str, object]]:
+def detected_verdicts(study: CovidResults, *given: str) -> tuple[tuple[str, str], dict[str, Any]]:
     """Both verdicts on what a policy detects, and the values of their texts."""
     found = Measured(detected(study, *given))
     verdicts = level_verdict(found.interval, ENOUGH), in_most_runs(found.values >= ENOUGH)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def more_or_fewer(interval: Interval) -> str:
 class Measured:
     """Values of all runs, (shifts, seeds), for texts: `{gain:1}` is the mean with its interval, with one decimal."""
 
-    values: Array | BoolArray
+    values: Any  # numbers, or whether something is so
 
     def __format__(self, digits: str) -> str:
         return format_ci(self.interval, int(digits or 0))
