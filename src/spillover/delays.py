@@ -370,7 +370,7 @@ class BadNewsDelay(Delay):
 
 
 def from_call(rng: Rng, calls: int) -> Rng:
-    """The same streams, `draws` draws later."""
+    """Skip the first `calls` draws of the streams."""
     rng.calls = calls
     return rng
 

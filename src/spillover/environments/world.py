@@ -65,7 +65,7 @@ class SEMWorld:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def repeated(self, batch: Batch) -> "SEMWorld":
-        """The same world for every replication of a batch."""
+        """Repeat the world for every replication of a batch."""
         graphs, gain, levels = (np.broadcast_to(v, (*batch, *v.shape)) for v in (self.graphs, self.gain, self.levels))
         around = self.surroundings.spread(batch) if self.surroundings is not None else None
         return replace(self, graphs=graphs, gain=gain, levels=levels, surroundings=around, cache={})
@@ -403,7 +403,7 @@ class EdgeLists(NamedTuple):
         return self._replace(weight=np.abs(self.weight))
 
     def broadcast(self, batch: Batch) -> "EdgeLists":
-        """The same edges for every replication of a batch."""
+        """Repeat the edges for every replication of a batch."""
         start, effect, weight = self
         return EdgeLists(
             np.broadcast_to(start, (*batch, *start.shape)),

@@ -296,7 +296,7 @@ def single_ranks(study: CovidResults, scale: str, seeds: str, score: str = "own"
 
 
 def all_single_ranks(study: CovidResults, scale: str) -> Array:
-    """The same over the runs of both sets of seeds."""
+    """Place of the paper's setting in the grid of each run of both sets of seeds."""
     return np.concatenate([single_ranks(study, scale, seeds) for seeds in SEED_SETS])
 
 
