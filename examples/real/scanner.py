@@ -20,7 +20,7 @@ def within_households(values: pd.DataFrame, households: pd.Series) -> pd.DataFra
 
 
 def effects(sold: pd.DataFrame, promotions: pd.DataFrame, households: pd.Series) -> dict[tuple[str, str], Estimate]:
-    """Estimate what promoting a brand does to the purchases of each, by (promoted, bought), compared within households."""
+    """Estimate what promoting a brand does to the purchases of each, by (promoted, bought), within households."""
     return pooled_effects(within_households(sold, households), within_households(promotions, households), households)
 
 
