@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 
 
 class View(Generic[Result]):
-    """How a result looks."""
+    """The look of a result: a line, a table, a figure."""
 
     def __init__(self, shown: Result) -> None:
         self.shown = shown
