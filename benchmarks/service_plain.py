@@ -15,8 +15,7 @@ import numpy as np
 
 from benchmarks.service_process import Served, history_file, serving, serving_plain
 from spillover.history import read_history
-from spillover.recommendation.choose import learned
-from spillover.recommendation.question import Question
+from spillover.recommendation.decide import Question, learned
 from spillover.service import Service, SqliteLog
 from spillover.types import Array
 
