@@ -126,7 +126,7 @@ def at_once(opened: list[http.client.HTTPConnection], loop: Loop, names: list[st
     if len(names) == 1:
         return loop(opened[0], names[0], rounds)
     with ThreadPoolExecutor(len(names)) as pool:
-        parts = pool.map(lambda pair: loop(*pair, rounds), zip(opened, names, strict=True))
+        parts = pool.map(loop, opened, names, [rounds] * len(names))
         return [seconds for part in parts for seconds in part]
 
 
