@@ -104,7 +104,7 @@ def test_learning_and_solving_is_updating(name):
 
 @pytest.mark.parametrize("base", [sp.NDCSEM, sp.SwitchingSEM, sp.policies.CUCB])
 def test_an_update_of_its_own_takes_effect_in_histories(base: Any) -> None:
-    class Deaf(base):
+    class Deaf(base):  # type: ignore[misc]
         def update(self, state, feedback, rng):
             return state
 

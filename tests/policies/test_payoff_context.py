@@ -25,8 +25,8 @@ def learned(policy, seed=0):
     learner = Learner(policy, problem)
     unknown = np.full((ROUNDS, ARMS), np.nan)
     rounds = Feedback(x, unknown, y, np.zeros(ROUNDS, np.int64), np.ones(ROUNDS, np.bool_), context=context)
-    policy: Any = learner.policy
-    learner.state = policy.catch_up(learner.state, rounds, 1, learner.rng)
+    player: Any = learner.policy
+    learner.state = player.catch_up(learner.state, rounds, 1, learner.rng)
     design = np.column_stack([x, np.ones(ROUNDS), context])
     return learner, np.linalg.lstsq(design, y[:, 0], rcond=None)[0][:ARMS]
 
