@@ -264,7 +264,7 @@ class RunView(View[Run]):
         self.final = run.final_regret.reshape(-1, run.regret.shape[-2])  # (settings, replications)
 
     def text(self) -> str:
-        name, delay = type(self.shown.policy).__name__, f"delay {delay_text(self.run)}"
+        name, delay = type(self.shown.policy).__name__, f"delay {delay_text(self.shown)}"
         if not self.settings:
             return line("Run", name, self.size(), delay, f"final regret {interval_text(mean_interval(self.final[0]))}")
         lowest, *_, highest = column_texts(sorted(self.final.mean(axis=-1).tolist()))
