@@ -141,22 +141,23 @@ def print_ratio(
     """
     turns, each = (TURNS * count, 1) if len(names) == 1 else (TURNS, count)
     wall = np.empty((turns, 2))  # seconds for a request, with all that happens at once
-    took, used = np.empty_like(wall), np.empty_like(wall)  # the median request, and seconds of the processor for one
+    took = np.empty_like(wall)  # the median request
     with ExitStack() as stack:
         opened = [[stack.enter_context(connection(server)) for _ in names] for server in servers]
         for connections in opened if before else ():
             at_once(connections, loop, names, range(PAST + 1, PAST + 1 + before))
+        before_it = [server.processor for server in servers]
         for turn in range(turns):
             start = PAST + 1 + before + turn * each
-            for place, (server, connections) in enumerate(zip(servers, opened, strict=True)):
-                processor, begun = server.processor, perf_counter()
+            for place, connections in enumerate(opened):
+                begun = perf_counter()
                 found = at_once(connections, loop, names, range(start, start + each))
                 wall[turn, place] = (perf_counter() - begun) / len(found)
-                used[turn, place] = (server.processor - processor) / len(found)
                 took[turn, place] = np.median(found)
     ours, plain = 1e3 * np.median(took, axis=0)
     ours_each, plain_each = 1e3 * wall.mean(axis=0)
-    ours_used, plain_used = 1e3 * used.mean(axis=0)
+    used = [server.processor - earlier for server, earlier in zip(servers, before_it, strict=True)]
+    ours_used, plain_used = (1e3 * seconds / (turns * each * len(names)) for seconds in used)
     print(
         f"{title}: {ours / plain:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
         f"{ours_each / plain_each:.1f} by all requests (one every {ours_each:.2f} and {plain_each:.2f} ms), "
