@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -95,7 +95,7 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
 
 def print_steps(folder: Path, count: int) -> None:
     """Print where the processor time of a round goes inside of the service, without HTTP."""
-    spent = Counter[str]()
+    spent = defaultdict[str, float](float)
 
     def timed(call: Callable[..., Any], name: str) -> Callable[..., Any]:
         def found(*given: Any, **named: Any) -> Any:
