@@ -12,6 +12,7 @@ import pytest
 import spillover as sp
 from spillover.constraints import Exclusive
 from spillover.contracts import Delay
+from spillover.core.batches import learns_histories
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
 from spillover.environments.constrained import ConstrainedSEM
@@ -29,6 +30,7 @@ from spillover.policies import (
     SlidingWindowCUCB,
     SuperArmUCB,
 )
+from spillover.policies.graph_policy import GraphBatches
 from spillover.rng import Purpose
 from spillover.simulation import stretches
 from spillover.testing import check_policy
@@ -215,7 +217,7 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
         return sp.simulate(GRIDS["ndc-sem"], WORLDS[name], sp.UniformDelay(0, 20), replications=3, seed=8, record=9)
 
     compiled = run()
-    monkeypatch.setattr(sp.NDCSEM, "runs_compiled", False)
+    monkeypatch.setattr(GraphBatches, "plays_stretches", False)
     plain = run()
     for measure in ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency"):
         np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
@@ -347,13 +349,14 @@ def test_a_history_and_a_live_learner_with_an_assumed_delay(name):
     x = np.array([np.roll([True, True, False], t) for t in range(15)])
     z = np.where(x, rng.random(x.shape), 0.0)
     rounds = sp.Feedback(x, z, z.copy(), np.zeros(15, np.int64), np.ones(15, np.bool_))
-    at_once = policy.solve(policy.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
+    past = learns_histories(policy)
+    at_once = past.solve(past.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
     state, learner = policy.init(problem, sp.Rng(0)), sp.Learner(policy, problem, seed=0)
     for t in range(15):
         state = policy.played(state, x[t])
-        state = policy.learn(state, sp.Feedback(x[t], z[t], z[t], np.array(0), np.array(True)), sp.Rng(0))
+        state = past.learn(state, sp.Feedback(x[t], z[t], z[t], np.array(0), np.array(True)), sp.Rng(0))
         learner.report(learner.play(x[t].astype(int)), z=z[t], y=z[t])
-    score = policy.explain(policy.solve(state), sp.Rng(0)).score
+    score = policy.explain(past.solve(state), sp.Rng(0)).score
     np.testing.assert_allclose(policy.explain(at_once, sp.Rng(0)).score, score)
     np.testing.assert_allclose(learner.explain().score, score)
 

@@ -1,7 +1,7 @@
 """A policy of one learner that uses all that there is: every kind of field, and all of the functions."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class Explorer(CorePolicy):
 class CompiledExplorer(Explorer):
     """The same, compiled."""
 
-    compiled = True
+    compiled: ClassVar[bool | str] = True
 
 
 BOTH = Explorer(), CompiledExplorer()

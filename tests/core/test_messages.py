@@ -73,9 +73,9 @@ def test_what_cannot_be_compiled(function, reason) -> None:
 
 def test_arrays_are_made_only_where_that_is_announced() -> None:
     class Own(CompiledExplorer):
-        allocates = False
+        compiled = "without arrays"
 
-    with pytest.raises(TypeError, match=r"^remember = .* compile: it makes arrays, and so needs allocates = True \("):
+    with pytest.raises(TypeError, match=r"^remember = .* compile: it makes arrays, so compiled must be True \("):
         play(Own())
 
 

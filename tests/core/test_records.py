@@ -46,8 +46,6 @@ class Writer(CorePolicy):
     on: bool = True
     table: Any = ((1.0, 2.0), (3.0, 4.0))
 
-    constants = {"table": 2}  # noqa: RUF012
-
     def start(self, problem: sp.Problem, rng: sp.Rng) -> Whole:
         n, draws = problem.n_arms, rng.uniform(4)
         return Whole(

@@ -8,6 +8,7 @@ import pytest
 
 import spillover as sp
 from spillover.constraints.search import top_arms
+from spillover.core.batches import Batches
 from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial
@@ -277,6 +278,12 @@ ExplainsInOneUnit = explaining(in_one_unit)
 class CatchesUpTooFast(sp.policies.CUCB):
     """Counts every round of a history, with or without an outcome."""
 
+    @property
+    def batches(self):
+        return CountsAll(self)
+
+
+class CountsAll(Batches):
     def catch_up(self, state, rounds, first, rng):
         state = super().catch_up(state, rounds, first, rng)
         state.averages.counts[...] += rounds.x[~rounds.arrived].sum(axis=0)

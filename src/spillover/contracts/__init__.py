@@ -13,13 +13,12 @@ from spillover.contracts.delay import Delay
 from spillover.contracts.overrides import methods_of, unchanged
 from spillover.contracts.policy import (
     EXPECTED_EFFECT,
-    HISTORY,
-    ROUND,
-    HistoryPolicy,
     Policy,
     Setting,
     Traits,
+    edges_of,
     learn_rounds,
+    setting_of,
 )
 from spillover.contracts.world import (
     ContextualWorld,
@@ -34,15 +33,12 @@ from spillover.contracts.world import (
 
 __all__ = [
     "EXPECTED_EFFECT",
-    "HISTORY",
-    "ROUND",
     "Adapted",
     "AnyPolicy",
     "ContextualWorld",
     "Delay",
     "Environment",
     "FourFunctions",
-    "HistoryPolicy",
     "Policy",
     "ScoredContextualWorld",
     "ScoredWorld",
@@ -51,12 +47,14 @@ __all__ = [
     "Traits",
     "World",
     "as_policy",
+    "edges_of",
     "learn_rounds",
     "methods_of",
     "require_context",
     "require_contextual",
     "require_explains",
     "require_suits",
+    "setting_of",
     "suited",
     "unchanged",
 ]

@@ -7,7 +7,7 @@ policy overrides if it can do more. No code depends on the type or the name of a
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
-ROUND = ("select", "played", "update", "learn", "solve", "observe")  # what a compiled form stands for
-HISTORY = ("played", "learn", "observe")  # what `CorePolicy.catch_up` stands for
 
 
 class Setting(NamedTuple):
@@ -133,43 +131,23 @@ class Policy(ABC):
         """The estimated graph, (*batch, n, n), if the policy learns one."""
         raise NotImplementedError(f"policy = {self!r}: must learn a graph to have an adjacency(state)")
 
-    def edges(self, state: State) -> Any:
-        """The same as a `scipy.sparse.coo_array`; with many arms nothing else is asked for."""
-        from scipy.sparse import coo_array
-
-        return coo_array(self.adjacency(state))
-
     def signals(self, state: State) -> dict[str, Any]:
         """Data for health checks; `spillover.policies.signals` lists the names."""
         return {}
 
-    @property
-    def setting(self) -> Setting:
-        """The policy without the constraints that may be around it, and these."""
-        return Setting(self)
+
+def setting_of(policy: Policy) -> Setting:
+    """The policy without the constraints that may be around it, and these."""
+    found: Setting = getattr(policy, "setting", None) or Setting(policy)
+    return found
 
 
-@runtime_checkable
-class HistoryPolicy(Protocol):
-    """A policy that learns histories faster than round by round; `CorePolicy` has all of it."""
+def edges_of(policy: Policy, state: State) -> Any:
+    """The estimated graph as a `scipy.sparse.coo_array`; a graph with few edges is asked for nothing else."""
+    from scipy.sparse import coo_array
 
-    @property
-    def learns_histories(self) -> bool:
-        """Whether it does: not if a subclass has its own form of a function that `catch_up` stands for."""
-
-    @property
-    def deferrable(self) -> bool:
-        """Whether many outcomes may be learned before `solve`."""
-
-    @property
-    def reuses_memo(self) -> bool:
-        """Whether the memo of one choice may be reused for the rounds after it."""
-
-    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        """Learn many rounds of one history, as `learn_rounds` does, all but what `solve` derives."""
-
-    def solve(self, state: State) -> State:
-        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
+    few = getattr(getattr(state, "graph", None), "edges", None)
+    return coo_array(policy.adjacency(state)) if few is None else few
 
 
 def learn_rounds(

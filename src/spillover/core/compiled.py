@@ -77,7 +77,7 @@ def reason_of(error: BaseException, function: Callable[..., Any]) -> str:
     said = [line for line in lines if line and not NOT_A_REASON.match(line)] or [type(error).__name__]
     reason = f"{said[0]} {said[1].lstrip('> ')}" if said[0].endswith(":") and len(said) > 1 else said[0]
     if "NRT required" in reason:
-        reason = "it makes arrays, and so needs allocates = True"
+        reason = "it makes arrays, so compiled must be True"
     places = re.findall(r'^File "(.+)", line (\d+)', "\n".join(lines), re.MULTILINE)
     file, line = places[0] if places else (function.__code__.co_filename, function.__code__.co_firstlineno)
     return f"{reason} ({Path(file).name}, line {line})"

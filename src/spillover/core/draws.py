@@ -31,7 +31,7 @@ def later(turn: Turn) -> Turn:
 
     >>> import spillover as sp
     >>> rng = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1)
-    >>> turn = Turn(*rng.address(), lines=np.empty((4, 3)), best=np.empty(16), room=None)
+    >>> turn = Turn(*rng.address(), lines=np.empty((8, 3)), best=np.empty(16), room=None)
     >>> uniform(later(turn), 0) == uniform(turn, 0)
     False
     """
@@ -44,7 +44,7 @@ def uniform(turn: Turn, i: int) -> float:
 
     >>> import spillover as sp
     >>> rng = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1)
-    >>> turn = Turn(*rng.address(), lines=np.empty((4, 3)), best=np.empty(16), room=None)
+    >>> turn = Turn(*rng.address(), lines=np.empty((8, 3)), best=np.empty(16), room=None)
     >>> bool(uniform(turn, 2) == rng.restarted().uniform(3)[2])  # as the four functions draw them
     True
     """
@@ -57,7 +57,7 @@ def choose_top(scores: Any, budget: int, turn: Turn, x: Any) -> None:
 
     >>> import spillover as sp
     >>> rng = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1)
-    >>> turn = Turn(*rng.address(), lines=np.empty((4, 3)), best=np.empty(16), room=None)
+    >>> turn = Turn(*rng.address(), lines=np.empty((8, 3)), best=np.empty(16), room=None)
     >>> x = np.zeros(3, np.bool_)
     >>> choose_top(np.array([0.3, 0.1, 0.5]), 2, turn, x)
     >>> x

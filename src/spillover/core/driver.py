@@ -40,14 +40,14 @@ class Turn(NamedTuple):
 
     >>> import spillover as sp
     >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
-    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16), room=None)
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((8, 3)), best=np.empty(16), room=None)
     """
 
     key: Any  # (2,): of the learner
     call: Any  # how many times numbers were drawn before
     round: Any
     purpose: Any
-    lines: Any  # (4, n): room to work in
+    lines: Any  # (8, n): room to work in
     best: Any  # room for the highest scores
     room: Any  # what `prepare` made, for as long as the same learner has its turns
 
@@ -90,12 +90,7 @@ def with_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo
 
 
 class Functions(NamedTuple):
-    """What a policy does, as functions of one learner; None: nothing.
-
-    >>> import spillover as sp
-    >>> sp.policies.CTS().functions.learn_outcome is sp.policies.CTS.learn_outcome
-    True
-    """
+    """What a policy does, as functions of one learner; None: nothing."""
 
     decide: Callable[..., None]
     learn_outcome: Callable[..., None]

@@ -1,10 +1,10 @@
 """One live learner of a compiled policy."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spillover.core.batches import Batches
 from spillover.core.compiled import entry
 from spillover.core.driver import CHOICE, FIRST_CALL, LEARNING, Details
 from spillover.core.use import Use, in_one_piece
@@ -13,18 +13,14 @@ from spillover.rng import Purpose, Rng
 from spillover.state import copy_state, leaves
 from spillover.types import Array, BoolArray, Choice, Feedback, State
 
-if TYPE_CHECKING:
-    from spillover.core.policy import CorePolicy
-
-
 is_fine_outcome = entry(is_plain.py_func)
 
 
 class LiveCore:
     """A policy and the state of one learner, which compiled code rewrites; see `running.Running`."""
 
-    def __init__(self, policy: "CorePolicy", state: State) -> None:
-        self.policy = policy
+    def __init__(self, batches: Batches, state: State) -> None:
+        self.batches, policy = batches, batches.policy
         self.state = copy_state(state)
         self.use = use = Use(policy, self.state)
         self.room = use.own_room()  # as learners that one thread makes may be used by several
@@ -34,7 +30,7 @@ class LiveCore:
         self.played, self.unlearned = np.zeros(1, np.int64), np.zeros(1, np.bool_)
         self.together = np.zeros((1, 0), np.int64)  # all arms report in one round
         none = Details(np.zeros((1, 0)), np.ones((1, use.n)))
-        self.details = none if policy.detailed else None
+        self.details = none if use.detailed else None
         self.range = (float(state.reward_range[0]), float(state.reward_range[1]))
 
     def select(self, rng: Rng, round: int) -> Choice:
@@ -42,7 +38,7 @@ class LiveCore:
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)
-        return self.policy.choice_with(x[0], memo[0])
+        return self.batches.choice(x[0], memo[0])
 
     def playing(self, x: BoolArray, round: int) -> Callable[[], None]:
         own = in_one_piece(x)[None]
@@ -59,7 +55,7 @@ class LiveCore:
         x = choice.x
         if not is_fine_outcome(x, z, y, *self.range):
             return None
-        noted = self.policy.memo_with(choice, x)
+        noted = self.batches.memo(choice, x)
         memo = self.memo if noted is None else noted[None]
         self.round[0] = self.played[0] = round
         self.unlearned[0] = True  # until compiled code has learned it
@@ -70,7 +66,7 @@ class LiveCore:
         return lambda: self.use.drivers.learn(*given)
 
     def updating(self, feedback: Feedback, rng: Rng, round: int) -> Callable[[], None]:
-        given = self.policy.lesson_for(self.use, self.state, feedback, rng.at(Purpose.LEARNING, round))
+        given = self.batches.lesson(self.use, feedback, rng.at(Purpose.LEARNING, round))
         return lambda: self.use.run("learn", *given, True)
 
     def becoming(self, state: State) -> Callable[[], None]:

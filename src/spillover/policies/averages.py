@@ -15,7 +15,6 @@ from spillover import kernels
 from spillover.types import Amount, Array, Batch, Finite, IntArray, Round
 
 LAGS = np.empty(2048)  # as many powers of a discount are stored in a table
-DISCOUNT = {"discount": 0, "log_discount": 0, "powers": 1, "growths": 1}  # the constants of a `Discounted` policy
 
 
 class Averages(NamedTuple):

@@ -1,10 +1,9 @@
 """The base of NDC-SEM and SEM-UCB: means with an exploration bonus on a graph, written for one learner."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,6 @@ class Bonus(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class BoundedMeans(MeansOnGraph):
     """Ranks arms by the weights of a learned graph times an upper bound of their means; a subclass has a `bonus`."""
-
-    constants: ClassVar[Mapping[str, int]] = {**MeansOnGraph.constants, "bonus_width": 0, "bonus_unit": 0, "rules": 1}
 
     @property
     @abstractmethod

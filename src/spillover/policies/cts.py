@@ -54,8 +54,7 @@ class CTS(ScaledCorePolicy):
     ValueError: overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled
     """
 
-    compiled = True
-    allocates = False
+    compiled = "without arrays"
     draws_index = True
 
     @property

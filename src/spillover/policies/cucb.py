@@ -10,7 +10,7 @@ from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn
 from spillover.kernels.averages import add_rewards, amounts_above_low, upper_bounds
 from spillover.kernels.averages import unit_or_one as unit_of
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
+from spillover.policies.averages import Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import scaled_explanation
 from spillover.policies.scale import (
     Scale,
@@ -79,9 +79,7 @@ class CUCB(Discounted, ScaledCorePolicy):
     """
 
     discount = 1.0  # a field of DiscountedCUCB
-    compiled = True
-    allocates = False
-    constants = DISCOUNT
+    compiled = "without arrays"
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CUCBState:
         validate.problem(problem)

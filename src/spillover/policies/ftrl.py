@@ -20,11 +20,8 @@ from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Problem,
@@ -76,10 +73,8 @@ class FTRL(ScaledCorePolicy):
     (2, array([0.4, 0.4, 0.4, 0.4, 0.4]))
     """
 
-    compiled = True
-    allocates = False
+    compiled = "without arrays"
     memos = 1  # the probabilities of the arms
-    unchanged_by_play = ("losses", "inverse", "scale")
 
     @property
     def traits(self) -> Traits:
@@ -114,12 +109,6 @@ class FTRL(ScaledCorePolicy):
     def remember(self, s: Any, turn: Turn, memo: Any) -> None:
         for i in range(memo.shape[1]):
             memo[0, i] = turn.lines[0, i]
-
-    def choice_with(self, x: BoolArray, memo: Array) -> Choice:
-        return Choice(x, probability=memo[..., 0, :])
-
-    def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Array:
-        return probabilities(given.probability, seen)[..., None, :]
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         amounts, scale, before = turn.lines[0], s.scale, s.scale.unit
@@ -188,14 +177,3 @@ def shares(weights: Array) -> Array:
     largest = weights.max(axis=-1, keepdims=True)
     validate.require(bool((largest > 0).all()), "weights", weights, "above 0 for at least one arm")
     return np.asarray(weights / largest)
-
-
-def probabilities(given: Any, seen: BoolArray) -> Array:
-    """The probabilities of the arms that were played, from the choice of that round; 1 for the others."""
-    if given is None and not seen.any():
-        return np.ones(seen.shape)
-    accepted = "the probabilities that select() returned, above 0 and at most 1 for every arm that was played"
-    validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
-    p = np.where(seen, given, 1.0)
-    validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)
-    return p

@@ -7,7 +7,7 @@ import numpy as np
 
 from spillover import kernels, validate
 from spillover.constraints.search import top_arms
-from spillover.contracts import HISTORY, Policy, Traits, learn_rounds, methods_of, unchanged
+from spillover.contracts import Policy, Traits, learn_rounds, methods_of, unchanged
 from spillover.policies.graph_policy import scores
 from spillover.policies.instrumental_effects import (
     edge_interval,
@@ -481,7 +481,7 @@ class InstrumentalSEM(Policy):
         )
 
 
-LEARNING = methods_of(InstrumentalSEM, HISTORY)
+LEARNING = methods_of(InstrumentalSEM, ("played", "learn", "observe"))
 AS_LEARNED = methods_of(InstrumentalSEM, ("update", "observe"))
 
 

@@ -103,10 +103,7 @@ class PayoffRegression(CorePolicy):
     context_on: str = "both"
     noise: float = 1.0
 
-    compiled = True
-    allocates = False
-    index_lines = 3
-    unchanged_by_play = tuple(set(PayoffState._fields) - {"rounds", "last_pull", "in_flight"})
+    compiled = "without arrays"
     traits = Traits(
         needs_rewards=False,
         needs_outcomes=False,
@@ -208,7 +205,7 @@ class PayoffRegression(CorePolicy):
 
     def effects(self, state: PayoffState) -> tuple[Array, Array, Array]:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
-        found = self.indices(state, Rng(0).at(Purpose.CHOICE))
+        found = self.indices(state, Rng(0).at(Purpose.CHOICE), (3, state.pulls.shape[-1]))
         return found[..., EFFECT, :], found[..., DEVIATION, :], found[..., INDEX, :]
 
     def signals(self, state: PayoffState) -> dict[str, Any]:

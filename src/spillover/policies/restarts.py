@@ -145,9 +145,7 @@ class GLRCUCB(ScaledCorePolicy):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
-    compiled = True
-    allocates = False
-    unchanged_by_play = ("averages", "detector", "scale")
+    compiled = "without arrays"
 
     @property
     def traits(self) -> Traits:
@@ -223,8 +221,6 @@ class GLRSEMUCB(SEMUCB):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
-    unchanged_by_play = (*SEMUCB.unchanged_by_play, "detector")
-    helpers = ("choose", "learn_means")
     choose, learn_means = SEMUCB.decide, SEMUCB.learn_outcome
 
     @property

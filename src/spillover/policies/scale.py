@@ -4,16 +4,14 @@ They learn from the overall rewards y of the chosen arms. With `knows_graph` the
 instead and rank arms by weight times index, which separates the contribution of the graph from that of the index.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy, Traits
-from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
+from spillover.core import CorePolicy, Turn, choose_top, later
 from spillover.kernels.averages import rank
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
 
@@ -44,28 +42,10 @@ class ScaledCorePolicy(ScaledPolicy, CorePolicy):
     draws_index: ClassVar[bool] = False  # whether `index` draws random numbers: further ones break ties then
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        raise NotImplementedError("made of the index, see choice_by")
-
-    @property
-    def functions(self) -> Functions:
-        found = super().functions
-        if found.decide is not ScaledCorePolicy.decide or found.fill_index is None:
-            return found
-        return found._replace(decide=choice_by(found.fill_index, self.draws_index))
-
-
-@lru_cache
-def choice_by(index: Callable[..., None], drawn: bool) -> Callable[..., None]:
-    """Make the decision of a policy from its index."""
-    fill_index = inner(index)
-
-    def decide(self: Any, s: Any, turn: Turn, x: Any) -> None:
         scores = turn.lines[0]
-        fill_index(self, s, turn, scores)
+        self.index(s, turn, scores)
         rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, later(turn) if drawn else turn, x)
-
-    return decide
+        choose_top(scores, s.budget, later(turn) if self.draws_index else turn, x)
 
 
 class Scale(NamedTuple):

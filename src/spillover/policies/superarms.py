@@ -12,7 +12,7 @@ from spillover.contracts import Traits
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.kernels.averages import add_rewards, upper_bounds
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, counts_now, empty_averages, means
+from spillover.policies.averages import Averages, Discounted, counts_now, empty_averages, means
 from spillover.policies.explanations import graph_free_explanation
 from spillover.rng import Rng
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Explanation, IntArray, Problem, Rounds
@@ -49,10 +49,7 @@ class SuperArmUCB(Discounted, CorePolicy):
     discount: Any = 0.985
     exploration: Any = 1e-10
 
-    compiled = True
-    allocates = False
-    unchanged_by_play = ("averages", "members")
-    constants = DISCOUNT
+    compiled = "without arrays"
     traits = Traits(
         needs_rewards=False, needs_outcomes=False, explains=True, quantity="payoff of the best set with the arm"
     )
@@ -95,9 +92,6 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The index of each set, (sets,)."""
         fill_index(self, s, found)
 
-    def index_shape(self, state: SuperArmState) -> tuple[int, ...]:
-        return state.averages.sums.shape[-1:]
-
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         scores, chosen = turn.room
         fill_index(self, s, scores)
@@ -131,7 +125,7 @@ class SuperArmUCB(Discounted, CorePolicy):
         """The estimates of an arm are those of the best set that contains it."""
         chosen = self.select(state, rng).x
         place = (state.members == chosen[..., None, :]).all(axis=-1).argmax(axis=-1)
-        index = self.indices(state, rng)
+        index = self.indices(state, rng, state.averages.sums.shape[-1:])
         within = np.where(state.members, index[..., None], -np.inf).argmax(axis=-2)
         best = np.where(chosen, place[..., None], within)  # (*batch, n): ties go to the set that is played
         count = counts_now(state.averages, state.rounds, self.discount)

@@ -1,13 +1,12 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import HISTORY, ROUND, Policy, ScoredWorld, Traits, methods_of, unchanged
+from spillover.contracts import Policy, ScoredWorld, Traits, methods_of, unchanged
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, inner
 from spillover.graph.core import Outcome
@@ -47,6 +46,8 @@ from spillover.policies.switching_state import (
 from spillover.rng import Rng
 from spillover.types import Array, Batch, Explanation, Problem
 
+LINES = 5  # of `index`
+
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchingSEM(OnGraph):
@@ -69,12 +70,6 @@ class SwitchingSEM(OnGraph):
     """
 
     graph: Any = "adaptive"
-
-    constants: ClassVar[Mapping[str, int]] = {"dating": 0}
-    helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
-    lines = 7
-    index_lines = 5
-    unchanged_by_play: ClassVar[tuple[str, ...]] = ("belief", "drift", "silence", "graph", "rewards_seen")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
         validate.problem(problem)
@@ -145,7 +140,7 @@ class SwitchingSEM(OnGraph):
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         found = turn.lines
-        self.index(s, turn, found[:5])
+        self.index(s, turn, found[:LINES])
         weigh(found[0], found[2])
         choose_top(found[2], s.budget, turn, x)
 
@@ -276,15 +271,15 @@ class SwitchingSEM(OnGraph):
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        lines = self.indices(state, rng)
-        weights, mean, index, level, spread = (lines[..., k, :] for k in range(self.index_lines))
+        lines = self.indices(state, rng, (LINES, state.prior.shape[-1]))
+        weights, mean, index, level, spread = (lines[..., k, :] for k in range(LINES))
         errors = self.graph_errors(state, weights)
         found = self.outlined(state, weights, mean, index, None if errors is None else errors.baseline)
         deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
 
     def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng), -2, 0)
+        weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng, (LINES, state.prior.shape[-1])), -2, 0)
         return self.outlined(state, weights, mean, index)
 
     def outlined(
@@ -305,8 +300,10 @@ class SwitchingSEM(OnGraph):
         )
 
 
+FOUR = ("select", "played", "update", "observe")
+LEARNING = ("learn_arms", "learn_round", "learn_news", "expect")
 OWN = ("init", "prior_weights", "assumed_delay", "decide", "index", "learn_outcome", "note_play", "believed")
-OF_FEW = methods_of(SwitchingSEM, (*ROUND, *HISTORY, *SwitchingSEM.helpers, *OWN))  # the policy for many has its own
+OF_FEW = methods_of(SwitchingSEM, (*FOUR, *LEARNING, *OWN))  # the policy for many has its own
 
 
 class SwitchingRoom(NamedTuple):

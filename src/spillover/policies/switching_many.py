@@ -1,7 +1,7 @@
 """SwitchingSEM for many arms: a round takes time for the arms that are active in it, and little for the others."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +51,6 @@ class SwitchingOfMany(SwitchingSEM):
     """
 
     turns: int = TURNS
-
-    unchanged_by_play: ClassVar[tuple[str, ...]] = (*SwitchingSEM.unchanged_by_play, "crowd")
 
     def __post_init__(self) -> None:
         super().__post_init__()

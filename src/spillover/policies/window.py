@@ -67,9 +67,7 @@ class SlidingWindowCUCB(ScaledCorePolicy):
 
     window: int = 500
 
-    compiled = True
-    allocates = False
-    unchanged_by_play = ("window", "scale")
+    compiled = "without arrays"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT, check_feasible, searched_set
-from spillover.contracts import Policy
+from spillover.contracts import Policy, setting_of
 from spillover.history import History, replay_history
 from spillover.history.replay import Checkpoints
 from spillover.learner.one import Learner
@@ -116,7 +116,7 @@ def learned(
     )
     if given is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
+    suited = learner.policy == setting_of(used).policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 

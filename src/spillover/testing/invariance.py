@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels
-from spillover.contracts import Delay, HistoryPolicy, Policy, World, learn_rounds
+from spillover.contracts import Delay, Policy, World, learn_rounds
 from spillover.contracts.world import ForeseeableWorld, best_of_each, drawn, observed, score_each
+from spillover.core.batches import learns_histories
 from spillover.delays import (
     ArmDelays,
     BadNewsDelay,
@@ -119,8 +120,7 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     player, world, rng = start_trial(policy, trial, 0)
     if player.traits.randomised:  # it learns only from its own draws
         return
-    if not isinstance(player, HistoryPolicy):
-        return
+    own = learns_histories(player)
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
     outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, count + 1)]
@@ -131,9 +131,9 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     first = first if context is None else player.observe(first, context[0])
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
     known = []
-    for catch_up in (player.catch_up, partial(learn_rounds, player, learn=player.learn)):
+    for catch_up in (own.catch_up, partial(learn_rounds, player, learn=own.learn)):
         state = player.init(problem_for(player, world), rng.at(Purpose.START))
-        known.append(snapshot(player.solve(catch_up(state, rounds, 1, rng))))
+        known.append(snapshot(own.solve(catch_up(state, rounds, 1, rng))))
     found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))
     remedy = "override catch_up together with played and learn, or leave the default"
     demand(found is None, f"catch_up gave another state than learning round by round: {found}", remedy)
