@@ -7,7 +7,7 @@ import numpy as np
 
 import spillover as sp
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, later, uniform
-from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import graph_free_explanation
 
 
 class Means(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 import spillover as sp
 from spillover.core import CorePolicy, Turn, choose_top, later, uniform
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore
 from spillover.core.record import Row, table_of
 from spillover.rng import Purpose
 from spillover.state import copy_state, leaves

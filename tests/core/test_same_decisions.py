@@ -11,8 +11,7 @@ import pytest
 import spillover as sp
 from spillover.contracts import learn_rounds
 from spillover.core import uniform
-from spillover.core.batches import learns_histories
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore, learns_histories
 from spillover.delays import BadNewsDelay
 from spillover.rng import Purpose
 from spillover.state import leaves

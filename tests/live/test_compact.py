@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore
 from spillover.learner.running import Usual
 from spillover.policies.graph_policy import GraphBatches
 from tests.live.learners import content

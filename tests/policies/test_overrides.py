@@ -13,7 +13,7 @@ from spillover.delays import BadNewsDelay, GeometricDelay
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.learner import GraphLearner, GraphTraits
 from spillover.graph.sparse import SparseGraph
-from spillover.policies.bounded_means import BoundedMeans
+from spillover.policies.ndcsem import BoundedMeans
 from spillover.rng import Purpose
 from spillover.types import Feedback
 

@@ -1,24 +1,23 @@
 """The contracts of the parts: a policy, a world, an environment, a delay."""
 
-from spillover.contracts.any_policy import (
+from spillover.contracts.delay import Delay
+from spillover.contracts.policy import (
+    EXPECTED_EFFECT,
     Adapted,
     AnyPolicy,
     FourFunctions,
-    as_policy,
-    require_explains,
-    require_suits,
-    suited,
-)
-from spillover.contracts.delay import Delay
-from spillover.contracts.overrides import methods_of, unchanged
-from spillover.contracts.policy import (
-    EXPECTED_EFFECT,
     Policy,
     Setting,
     Traits,
+    as_policy,
     edges_of,
     learn_rounds,
+    methods_of,
+    require_explains,
+    require_suits,
     setting_of,
+    suited,
+    unchanged,
 )
 from spillover.contracts.world import (
     ContextualWorld,

@@ -10,7 +10,7 @@ from spillover import validate
 from spillover.contracts import Policy
 from spillover.contracts.hyperparameters import check_grid
 from spillover.core.batches import USUAL, Batches
-from spillover.core.driver import Lesson, Turn
+from spillover.core.turn import Lesson, Turn
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Feedback, Problem, State
 
@@ -43,7 +43,7 @@ class CorePolicy(Policy):
 
     @abstractmethod
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        """Set the arms to play in the coming round in x, (n,), which is all False; `core.draws` has random numbers."""
+        """Set the arms to play in the coming round in x, (n,), which is all False."""
 
     @abstractmethod
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
@@ -103,6 +103,18 @@ class CorePolicy(Policy):
 
 
 USUAL.update({name: vars(CorePolicy)[name] for name in ("select", "played", "observe", "update")})
+
+
+def first_fields(policy: CorePolicy, problem: Problem, batch: Batch) -> dict[str, Any]:
+    """What every state has before the first round; for policies that write `init`."""
+    validate.problem(problem)
+    check_grid(policy, batch)
+    return {
+        "rounds": np.zeros(batch, np.int64),
+        "n_arms": np.full(batch, problem.n_arms, np.int64),
+        "budget": np.full(batch, problem.budget, np.int64),
+        "reward_range": validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+    }
 
 
 def problem_of_row(problem: Problem, batch: Batch, row: tuple[int, ...]) -> Problem:

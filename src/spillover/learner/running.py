@@ -14,8 +14,7 @@ from spillover import kernels, validate
 from spillover.constraints import Constraint, Unavailable, check_constraints
 from spillover.constraints.search import EFFORT, check_effort
 from spillover.contracts import AnyPolicy, Policy, Setting, setting_of, suited
-from spillover.core.batches import as_batches
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore, as_batches
 from spillover.learner.reports import check_names, same_names
 from spillover.policies.constrained import Constrained
 from spillover.rng import Purpose, Rng

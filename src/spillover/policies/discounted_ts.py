@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import kernels
 from spillover.contracts import Traits
-from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, later
+from spillover.core.policy import first_fields
 from spillover.graph.learner import explained
 from spillover.kernels.averages import add_pulls_side_by_side, add_side_by_side, fill_means, weigh
-from spillover.policies.averages import LAGS, Pulls
+from spillover.policies.averages import LAGS, START, Pulls, follows_plan, start_plan, starting
 from spillover.policies.graph_policy import OnGraph, scores
-from spillover.policies.initialisation import START, follows_plan, start_plan, starting
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -99,16 +98,12 @@ class DiscountedTS(OnGraph):
         return np.asarray(kernels.discount_tables(DISCOUNTS, LAGS)[0])
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
-        validate.problem(problem)
-        check_grid(self, batch)
+        first = first_fields(self, problem, batch)
         n = problem.n_arms
         line, table = (*batch, n), (*batch, len(DISCOUNTS), n)
         return DiscountedTSState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
+            **first,
             plan=start_plan("auto", n, problem.budget, rng, batch),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
             graph=self.graph.init(problem, batch),
             candidates=Candidates(
                 sums=np.zeros(table),

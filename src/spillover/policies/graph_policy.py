@@ -13,19 +13,29 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Policy, ScoredWorld, Traits
-from spillover.contracts.hyperparameters import check_grid
 from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.core.batches import Batches
+from spillover.core.policy import first_fields
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import explained
 from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards, date_of, weigh
-from spillover.policies.averages import Averages, Discounted, NoPulls, counts_now, empty_averages, means
-from spillover.policies.dates import for_kernels as delay_for_kernels
-from spillover.policies.initialisation import START, STARTS, follows_plan, start_plan, starting
-from spillover.policies.signals import graph_signals
+from spillover.policies.averages import (
+    START,
+    STARTS,
+    Averages,
+    Discounted,
+    NoPulls,
+    counts_now,
+    empty_averages,
+    follows_plan,
+    means,
+    start_plan,
+    starting,
+)
+from spillover.policies.averages import for_kernels as delay_for_kernels
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -259,11 +269,15 @@ class MeansOnGraph(Discounted, OnGraph):
         self.graph.absorb_outcome(s.graph, lesson, lesson.z, 1.0, turn.room.graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
-        check_grid(self, batch)
-        state = initial_state(self.graph, problem, rng, batch, self.initialisation)
-        if self.unit is None:
-            return state
-        return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
+        first, n = first_fields(self, problem, batch), problem.n_arms
+        own = problem if self.unit is None else problem._replace(reward_range=(0.0, self.unit))
+        return MeansState(
+            **first,
+            clock=np.zeros(batch),
+            averages=empty_averages(n, batch),
+            plan=start_plan(self.initialisation, n, problem.budget, rng, batch),
+            graph=self.graph.init(own, batch),
+        )
 
     @property
     def assumed_delay(self) -> int | None:
@@ -289,28 +303,6 @@ class MeansRoom(NamedTuple):
     """Room to work in."""
 
     graph: Any
-
-
-def initial_state(
-    learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, initialisation: str = "auto"
-) -> MeansState:
-    """The state before the first round, with the plan of the first decisions."""
-    validate.problem(problem)
-    return MeansState(
-        rounds=np.zeros(batch, np.int64),
-        n_arms=np.full(batch, problem.n_arms, np.int64),
-        clock=np.zeros(batch),
-        averages=empty_averages(problem.n_arms, batch),
-        plan=start_plan(initialisation, problem.n_arms, problem.budget, rng, batch),
-        budget=np.full(batch, problem.budget, np.int64),
-        reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
-        graph=learner.init(problem, batch),
-    )
-
-
-def range_width(reward_range: Array) -> Array:
-    """(*batch,)"""
-    return np.asarray(reward_range[..., 1] - reward_range[..., 0])
 
 
 def scores(weights: Array, index: Array) -> Array:
@@ -344,3 +336,10 @@ def explanation(
         plan=np.where(starting(state.plan, state.rounds), START, plan),
         pending=pending,
     )
+
+
+def graph_signals(learner: GraphLearner, graph: Any, latest: IntArray, discount: Any = 1.0) -> dict[str, Any]:
+    """The signals of a policy that learns a graph."""
+    rate = 1.0 - np.asarray(discount, float)
+    memory = np.divide(1.0, rate, out=np.full(rate.shape, np.inf), where=rate > 0)
+    return {"latest": latest, "memory": memory} | learner.signals(graph)

@@ -36,8 +36,7 @@ from spillover.policies.instrumental_state import (
     repeated,
     rest_precision,
 )
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR, fading
-from spillover.policies.switching_state import SHARES
+from spillover.policies.switching_state import HAZARD, IDLE_HAZARD, RECENT, SHARE_PRIOR, SHARES, fading
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedback, IntArray, Problem
 

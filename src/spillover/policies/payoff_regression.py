@@ -11,9 +11,16 @@ from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
 from spillover.kernels.switching import note_change
 from spillover.kernels.switching_scores import normal_excess
-from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls, rivals
-from spillover.policies.intervals import around
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD
+from spillover.policies.switching_state import (
+    HAZARD,
+    IDLE_HAZARD,
+    around,
+    end_pull,
+    fade_of,
+    note_delay,
+    note_pulls,
+    rivals,
+)
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Amount,

@@ -11,8 +11,9 @@ from spillover.contracts import ScoredContextualWorld, ScoredWorld, Traits, requ
 from spillover.contracts.world import ForeseeableWorld, best_of_each
 from spillover.core import CorePolicy, Lesson, Turn, inner
 from spillover.core.batches import Batches
+from spillover.core.policy import first_fields
 from spillover.kernels.drawing import philox, to_unit
-from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import graph_free_explanation
 from spillover.rng import Rng
 from spillover.types import (
     Array,
@@ -67,13 +68,8 @@ class Counting(CorePolicy):
     traits = Traits(needs_rewards=False, needs_outcomes=False, accepts_missing=True, explains=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
-        validate.problem(problem)
-        return CountState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, problem.n_arms, np.int64),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", EVERYTHING, (*batch, 2)),
-        )
+        everything = validate.spread("reward_range", EVERYTHING, (*batch, 2))
+        return CountState(**first_fields(self, problem, batch) | {"reward_range": everything})
 
     def signals(self, state: State) -> dict[str, Any]:
         """It learns nothing, so there is nothing to check."""

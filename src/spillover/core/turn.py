@@ -1,17 +1,53 @@
-"""Random numbers and choices for functions of one learner, in Python and in compiled code.
+"""What functions of one learner are told, and random numbers and choices for them, in Python and in compiled code.
 
-Each is a function of the learner's stream, the round and the purpose, so a simulation gives the same numbers on any
-number of threads. `later` gives a turn whose numbers are independent of those drawn before.
+Each number is a function of the learner's stream, the round and the purpose, so a simulation gives the same numbers on
+any number of threads. `later` gives a turn whose numbers are independent of those drawn before.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import uint64
 
 from spillover.core.compiled import entry, inner
-from spillover.core.driver import Turn
 from spillover.kernels.drawing import philox, take_top, to_unit
+
+
+class Turn(NamedTuple):
+    """The streams of random numbers of a learner in a round, and room to work in; see `uniform` and `choose_top`.
+
+    >>> import spillover as sp
+    >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
+    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((8, 3)), best=np.empty(16), room=None)
+    """
+
+    key: Any  # (2,): of the learner
+    call: Any  # how many times numbers were drawn before
+    round: Any
+    purpose: Any
+    lines: Any  # (8, n): room to work in
+    best: Any  # room for the highest scores
+    room: Any  # what `prepare` made, for as long as the same learner has its turns
+
+
+class Lesson(NamedTuple):
+    """The outcome of a round that was played.
+
+    >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
+    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2)), arrival=np.zeros(0, int)).y
+    array([0.5, 0.1])
+    """
+
+    x: Any  # (n,): the decision
+    z: Any  # (n,): rewards of the chosen arms
+    y: Any  # (n,): outcomes of all arms
+    round: Any  # in which it was played
+    memo: Any  # (m, n): what `remember` noted down when it was decided
+    arrival: Any  # (n,): the round in which each arm reports, `NEVER` if not at all; (0,): all of them together
+    # for policies that use context or accept doses; None for others
+    context: Any = None  # (k,): of that round
+    dose: Any = None  # (n,): amounts of the chosen arms; 1 for the others
+
 
 ONE = np.uint64(1)
 
