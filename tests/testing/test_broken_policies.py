@@ -1,6 +1,7 @@
 """Each broken policy is caught by the check that is meant for it."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial
 from tests.testing.sound import SMALL, Greedy, GreedyState, Sound, SoundAndOpen, broken, demand_caught, first, then
-from tests.testing.test_broken_stretches import StopsTheClock
+from tests.testing.test_broken_stretches import StopsTheClock, driven
 
 
 @dataclass(kw_only=True)
@@ -349,7 +350,11 @@ BROKEN_POLICIES = [
     (OptimisticInOneUnit, "check_units", "with rewards and ranges times 1024 it decides differently"),
     (ExplainsInOneUnit, "check_units", r"divided by that, differ: mean\[0, 0\] is"),
     (CatchesUpTooFast, "check_catch_up", r"averages.counts\[\d\] is .* against"),
-    (StopsTheClock, "check_stretches", r"stretches of rounds with batch \(\) and .* differ .*state.clock"),
+    (
+        partial(driven, sp.NDCSEM, StopsTheClock),
+        "check_stretches",
+        r"stretches of rounds with batch \(\) and .* differ .*state.clock",
+    ),
     (ForgetsToLook, "check_parts", "after update in round .* there is NaN in sums"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),
