@@ -1,7 +1,6 @@
 """Each broken policy is caught by the check that is meant for it."""
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -303,6 +302,10 @@ class NeedsAnArmToSpare(Sound):
         return sp.Choice(x)
 
 
+def stops_the_clock():
+    return driven(sp.NDCSEM, StopsTheClock)
+
+
 BROKEN_POLICIES = [
     (NotFrozen, "check_form", "not frozen"),
     (NotADataclass, "check_form", "not a dataclass"),
@@ -350,11 +353,7 @@ BROKEN_POLICIES = [
     (OptimisticInOneUnit, "check_units", "with rewards and ranges times 1024 it decides differently"),
     (ExplainsInOneUnit, "check_units", r"divided by that, differ: mean\[0, 0\] is"),
     (CatchesUpTooFast, "check_catch_up", r"averages.counts\[\d\] is .* against"),
-    (
-        partial(driven, sp.NDCSEM, StopsTheClock),
-        "check_stretches",
-        r"stretches of rounds with batch \(\) and .* differ .*state.clock",
-    ),
+    (stops_the_clock, "check_stretches", r"stretches of rounds with batch \(\) and .* differ .*state.clock"),
     (ForgetsToLook, "check_parts", "after update in round .* there is NaN in sums"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),
