@@ -152,12 +152,13 @@ class CorePolicy(Policy):
         whole: whether it is known that no outcome is missing.
         """
         given, checks = Feedback(*given), (shape, reward_range, rounds)
-        if self.traits.accepts_missing and (given.fresh is not None or not (whole or is_whole(given))):
+        rewards = self.traits.needs_rewards
+        if self.traits.accepts_missing and (given.fresh is not None or not (whole or is_whole(given, rewards))):
             feedback = validate.partial_feedback(given, *checks)
-            return feedback, in_one_piece(arrival_of(feedback, rounds))
+            return feedback, in_one_piece(arrival_of(feedback, rounds, rewards))
         if given.dose is not None:
             return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
-        feedback = validate.feedback(given, *checks, rewards=self.traits.needs_rewards)
+        feedback = validate.feedback(given, *checks, rewards=rewards)
         return feedback, np.zeros((*shape[:-1], 0), np.int64)
 
     @property
@@ -211,18 +212,18 @@ class CorePolicy(Policy):
         return learn_rounds(self, state, rounds, first, rng, self.learn)
 
     def takes_history(self, state: State, rounds: Feedback) -> bool:
-        """Whether rounds of a history can be learned in one call: those of one learner, and whole."""
+        """Whether rounds of a history can be learned in one call: those of one learner."""
         own_memo = self.memos > 0 and not self.reuses_memo
         in_parts = rounds.fresh is not None or rounds.complete is not None
         unseen = not self.detailed and (rounds.context is not None or rounds.dose is not None)
-        whole = not self.traits.accepts_missing or is_whole(rounds)
-        return whole and not (state.rounds.ndim or own_memo or in_parts or unseen)
+        return not (state.rounds.ndim or own_memo or in_parts or unseen)
 
     def learn_history(self, state: State, rounds: Feedback, rng: Rng) -> State:
         """Learn rounds of one learner whose outcomes came in their own rounds, in one call."""
         use = use_of(self, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now, whole=True)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
+        arrival = np.ascontiguousarray(np.broadcast_to(arrival, (len(rounds.x), arrival.shape[-1])))
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
         more = use.memos(rounds.memo)[0], arrival, self.details_of(rounds, state)
@@ -326,21 +327,29 @@ def copied(part: Any) -> Any:
     return copy_state(part) if isinstance(part, tuple) else np.array(part)
 
 
-def is_whole(feedback: Feedback) -> bool:
-    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
+def is_whole(feedback: Feedback, rewards: bool) -> bool:
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name.
+
+    rewards: whether z is needed; if not, all of it may be unknown.
+    """
     try:
         with np.errstate(all="ignore"):
             if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
                 return True
-        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+        missing = np.isnan(feedback.z)
+        missing = np.isnan(feedback.y) | (missing & (rewards or not missing.all()))
     except (TypeError, ValueError):
         return True
     return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def arrival_of(feedback: Feedback, now: IntArray) -> IntArray:
-    """The round in which each arm reports: this one, an earlier one, a later one, or never."""
-    known: BoolArray = ~np.isnan(feedback.z) & ~np.isnan(feedback.y)
+def arrival_of(feedback: Feedback, now: IntArray, rewards: bool) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, or never.
+
+    rewards: whether an arm has reported only if both z and y are known.
+    """
+    known: Any = ~np.isnan(feedback.z), ~np.isnan(feedback.y)
+    known = known[0] & known[1] if rewards else known[0] | known[1]
     fresh = known & (True if feedback.fresh is None else feedback.fresh)
     closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
     rest = np.where(np.asarray(closed)[..., None], NEVER, NEVER - 1)
