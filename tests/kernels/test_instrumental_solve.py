@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
-
 from spillover.kernels.instrumental_solve import (
     EDGE_SCALE,
     SHARED,

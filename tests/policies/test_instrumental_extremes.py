@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from spillover.kernels.instrumental_weights import LARGEST_RADIUS, find_weights
 
 import spillover as sp
-from spillover.kernels.instrumental_weights import LARGEST_RADIUS, find_weights
 
 SHOWN = ("effects", "effects_interval", "spill_interval", "total_interval", "baseline", "score", "edge_interval")
 

@@ -5,7 +5,7 @@ A policy writes none of it, and need not know it.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -139,20 +139,18 @@ class Batches:
         return (*use.turn(rng), *lines, played, arrived, memo, arrival, details)
 
     def checked(
-        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any, *, whole: bool = False
+        self, given: Feedback, shape: tuple[int, ...], reward_range: Array, rounds: Any
     ) -> tuple[Feedback, IntArray]:
-        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`.
-
-        whole: whether it is known that no outcome is missing.
-        """
+        """Feedback that is right, whoever says that it was checked, and when each arm reports; see `Lesson`."""
         traits = self.policy.traits
         given, checks = Feedback(*given), (shape, reward_range, rounds)
-        if traits.accepts_missing and (given.fresh is not None or not (whole or is_whole(given))):
+        rewards = traits.needs_rewards
+        if traits.accepts_missing and (given.fresh is not None or not is_whole(given, rewards)):
             feedback = validate.partial_feedback(given, *checks)
-            return feedback, in_one_piece(arrival_of(feedback, rounds, rewards=traits.needs_rewards))
+            return feedback, in_one_piece(arrival_of(feedback, rounds, rewards))
         if given.dose is not None:
             return validate.partial_feedback(given, *checks), np.zeros((*shape[:-1], 0), np.int64)
-        feedback = validate.feedback(given, *checks, rewards=traits.needs_rewards)
+        feedback = validate.feedback(given, *checks, rewards=rewards)
         return feedback, np.zeros((*shape[:-1], 0), np.int64)
 
     # --- histories --------------------------------------------------------------------------------------------------
@@ -163,7 +161,8 @@ class Batches:
             return learn_rounds(self.policy, state, rounds, first, rng, self.learn)
         use = use_of(self.policy, state)
         now = state.rounds + np.arange(1, len(rounds.x) + 1)
-        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now, whole=True)
+        rounds, arrival = self.checked(rounds, rounds.x.shape, state.reward_range, now)
+        arrival = np.ascontiguousarray(np.broadcast_to(arrival, (len(rounds.x), arrival.shape[-1])))
         key, _, _, _, *room = use.turn(rng)
         x, z, y, arrived = (in_one_piece(part) for part in (*rounds[:3], rounds.arrived))
         more = use.memos(rounds.memo)[0], arrival, details_of(use, rounds)
@@ -171,13 +170,12 @@ class Batches:
         return state
 
     def takes_history(self, state: State, rounds: Feedback) -> bool:
-        """Whether rounds of a history can be learned in one call: those of one learner, and whole."""
+        """Whether rounds of a history can be learned in one call: those of one learner."""
         own_memo = self.policy.memos > 0 and not self.reuses_memo
         in_parts = rounds.fresh is not None or rounds.complete is not None
         detailed = use_of(self.policy, state).detailed
         unseen = not detailed and (rounds.context is not None or rounds.dose is not None)
-        whole = not self.policy.traits.accepts_missing or is_whole(rounds)
-        return whole and not (state.rounds.ndim or own_memo or in_parts or unseen)
+        return not (state.rounds.ndim or own_memo or in_parts or unseen)
 
     # --- stretches of rounds ----------------------------------------------------------------------------------------
 
@@ -211,7 +209,6 @@ def as_batches(policy: Policy) -> Batches | None:
     return None if replaced else own
 
 
-@runtime_checkable
 class LearnsHistories(Protocol):
     """What learns a history, many rounds at a time."""
 
@@ -252,8 +249,6 @@ class RoundByRound(NamedTuple):
 
 def learns_histories(policy: Policy) -> LearnsHistories:
     """What learns histories for a policy: its functions of one learner, or round by round its four functions."""
-    if isinstance(policy, LearnsHistories) and getattr(policy, "learns_histories", True):
-        return policy
     return as_batches(policy) or RoundByRound(policy)
 
 
@@ -300,21 +295,29 @@ def copied(part: Any) -> Any:
     return copy_state(part) if isinstance(part, tuple) else np.array(part)
 
 
-def is_whole(feedback: Feedback) -> bool:
-    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name."""
+def is_whole(feedback: Feedback, rewards: bool) -> bool:
+    """Whether no outcome that has arrived is missing, as far as they are numbers: what is not is refused by name.
+
+    rewards: whether z is needed; if not, all of it may be unknown.
+    """
     try:
         with np.errstate(all="ignore"):
             if np.isfinite(np.sum(feedback.y) + np.sum(feedback.z)):  # most are: this is faster
                 return True
-        missing = np.isnan(feedback.y) | np.isnan(feedback.z)
+        missing = np.isnan(feedback.z)
+        missing = np.isnan(feedback.y) | (missing & (rewards or not missing.all()))
     except (TypeError, ValueError):
         return True
     return not missing.any() or not missing[np.asarray(feedback.arrived, np.bool_)].any()
 
 
-def arrival_of(feedback: Feedback, now: IntArray, *, rewards: bool) -> IntArray:
-    """The round in which each arm reports: this one, an earlier one, a later one, or never; rewards: with its z."""
-    known: BoolArray = ~np.isnan(feedback.y) & ~(rewards & np.isnan(feedback.z))
+def arrival_of(feedback: Feedback, now: IntArray, rewards: bool) -> IntArray:
+    """The round in which each arm reports: this one, an earlier one, a later one, or never.
+
+    rewards: whether an arm has reported only if both z and y are known.
+    """
+    known: Any = ~np.isnan(feedback.z), ~np.isnan(feedback.y)
+    known = known[0] & known[1] if rewards else known[0] | known[1]
     fresh = known & (True if feedback.fresh is None else feedback.fresh)
     closed = known.all(axis=-1) if feedback.complete is None else feedback.complete
     rest = np.where(np.asarray(closed)[..., None], NEVER, NEVER - 1)

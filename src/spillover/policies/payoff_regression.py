@@ -9,6 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
+from spillover.core.policy import first_fields
 from spillover.kernels.switching import note_change
 from spillover.kernels.switching_scores import normal_excess
 from spillover.policies.switching_state import (
@@ -130,11 +131,9 @@ class PayoffRegression(CorePolicy):
         validate.require(np.ndim(self.noise) == 0, "noise", self.noise, "a single number")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> PayoffState:
-        validate.problem(problem)
-        n, k = problem.n_arms, problem.context
+        first, n, k = first_fields(self, problem, batch), problem.n_arms, problem.context
         line, hypotheses, d = (*batch, n), (*batch, HYPOTHESES), n * (1 + k) + 1 + k
-        reward_range = validate.spread("reward_range", problem.reward_range, (*batch, 2))
-        low, high = np.moveaxis(reward_range, -1, 0)
+        low, high = np.moveaxis(first["reward_range"], -1, 0)
         unit, prior_mean = (high - low)[..., None] ** 2, np.zeros((*batch, d))
         prior_variance = np.broadcast_to(BASELINE_SCALE * unit, (*batch, d)).copy()
         prior_mean[..., :n] = ((low + high) / 2.0)[..., None]
@@ -148,10 +147,7 @@ class PayoffRegression(CorePolicy):
         mass = np.zeros(hypotheses)
         mass[..., 0] = 1.0
         return PayoffState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=reward_range,
+            **first,
             last_pull=np.zeros(line, np.int64),
             in_flight=np.zeros(line),
             longest_delay=np.zeros(batch),

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from spillover import kernels
 from spillover.constraints import Constraint, Unavailable
 from spillover.constraints.search import EFFORT, MOST_EFFORT
 from spillover.contracts import AnyPolicy, as_policy
@@ -17,7 +16,6 @@ from spillover.history.record import default_range
 from spillover.history.replay import known_signals, next_reasons
 from spillover.learner.one import Learner
 from spillover.policies import find_policy
-from spillover.policies.instrumental import KERNELS
 from spillover.recommendation.cautions import cautions, different_units
 from spillover.recommendation.choose import Chosen, check_budget, choose
 from spillover.recommendation.clarity import unclear
@@ -117,9 +115,8 @@ def answer(
     if question.round is not None:
         history = replace(history, following=question.round)
     check_budget(question.budget, history)
-    facts, given = facts_of(history), question.named_policy
-    with kernels.compiled_ahead(KERNELS if given is None and not facts.sees_rewards else ()):
-        found = known or choose(history, question, progress=progress, facts=facts)
+    facts = facts_of(history)
+    found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
     hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}
     if history.minimise:
