@@ -11,7 +11,7 @@ from spillover.contracts import suited
 from spillover.core.batches import learns_histories
 from spillover.delays import GeometricDelay
 from spillover.graph import CandidateGraph
-from spillover.policies.switching import SwitchingOfMany
+from spillover.policies.switching_many import SwitchingOfMany
 from spillover.rng import Purpose, Rng
 from spillover.testing import check_policy
 

@@ -9,7 +9,7 @@ from spillover.core.batches import as_batches
 from spillover.environments import SyntheticSEM
 from spillover.graph import CandidateGraph
 from spillover.policies import NDCSEM, POLICIES
-from spillover.policies.switching import SwitchingOfMany
+from spillover.policies.switching_many import SwitchingOfMany
 from spillover.rng import Purpose, Rng
 from spillover.simulation.protocol import problem_for
 from spillover.simulation.replications import simulate
