@@ -234,8 +234,8 @@ class Recorder(sp.Policy):
 
     @property
     def traits(self) -> sp.Traits:
-        told = {"needs_rewards": self.rewards, "needs_outcomes": False}
-        return sp.Traits(**told, accepts_missing=self.missing, accepts_doses=self.amounts)
+        needs = sp.Traits(needs_rewards=self.rewards, needs_outcomes=False)
+        return needs._replace(accepts_missing=self.missing, accepts_doses=self.amounts)
 
     def for_problem(self, problem: Problem, world: Any = None) -> "Recorder":
         self.seen.append(problem)

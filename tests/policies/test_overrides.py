@@ -1,6 +1,7 @@
 """A function that a subclass, a mixin or an assignment replaces takes effect in every use of a policy."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_a_graph_learner_that_uses_what_was_expected_learns_a_history_by_it():
     state = learned(player, learns_histories(player).catch_up)
     np.testing.assert_allclose(
         state.graph.gram,
-        learned(player, lambda *given: learn_rounds(player, *given, learns_histories(player).learn)).graph.gram,
+        learned(player, partial(learn_rounds, player, learn=learns_histories(player).learn)).graph.gram,
     )
     assert (state.graph.gram > 0).any()
 

@@ -23,6 +23,7 @@ from spillover.simulation.stretches import Part, Unforeseen, fuses, in_parts, pl
 from spillover.types import Array, Batch, BoolArray, IntArray, Scored, State
 
 Result = TypeVar("Result")
+Step = TypeVar("Step")
 
 
 def cores() -> int:
@@ -53,7 +54,6 @@ def side_by_side(work: Callable[[int, int], Result], parts: Sequence[tuple[int, 
         return list(pool.map(work, *zip(*parts, strict=True)))
 
 
-Result = TypeVar("Result")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
@@ -208,9 +208,6 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
         return np.arange(int(given), horizon + 1, int(given))
     validate.require(bool((given <= horizon).all()), "record", record, accepted)
     return np.unique(given.astype(np.int64))
-
-
-Step = TypeVar("Step")
 
 
 class Measures:
