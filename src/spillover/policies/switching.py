@@ -242,6 +242,8 @@ class SwitchingSEM(OnGraph):
         if problem.observes == "overall" or problem.context > 0:
             return InstrumentalSEM(signed=bool(self.graph.traits.signed))
         if problem.n_arms > MANY_ARMS and unchanged(self, OF_FEW):
+            from spillover.policies.switching_many import SwitchingOfMany  # it derives from this class
+
             return SwitchingOfMany(graph=self.graph.for_problem(problem))
         return super().for_problem(problem, world)
 
