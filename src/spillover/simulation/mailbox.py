@@ -1,6 +1,5 @@
 """Feedback in flight: the outcome of a round is kept until it arrives, separately for each replication."""
 
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,39 +13,19 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Batch, BoolArray, Choice, Feedback, IntArray, Outcome
 
 
-class ConstantMailbox:
-    """The mailbox of a constant delay: a queue in which every outcome waits equally long in all replications."""
-
-    def __init__(self, delay: int, batch: Batch) -> None:
-        self.delay = delay
-        self.queue: deque[tuple[int, Choice, Outcome]] = deque()
-        self.age, self.arrived = np.full(batch, delay, np.int64), np.ones(batch, np.bool_)
-        for shared in (self.age, self.arrived):
-            shared.flags.writeable = False  # all feedback shares these arrays
-
-    def post(self, t: int, choice: Choice, outcome: Outcome) -> None:
-        """Round t was played."""
-        self.queue.append((t, choice, outcome))
-
-    def deliver(self, t: int) -> Iterator[tuple[Feedback, int]]:
-        """What arrives at the end of round t, with its round of play."""
-        if self.queue and self.queue[0][0] + self.delay == t:
-            played, choice, outcome = self.queue.popleft()
-            x, probability, memo = choice
-            z, y, context = outcome
-            yield Feedback(x, z, y, self.age, self.arrived, probability, memo, context), played
-
-
 class Mailbox:
     """Outcomes posted with a delay for each replication and delivered in the round in which they arrive.
 
     Rounds in flight are stored in a ring buffer that grows with the longest delay. Outcomes that are lost, or would
     arrive after the last round, are not stored. If several arrive in one round of a replication, they are delivered in
     the order in which they were played.
+
+    in_parts: whether the arms of a round have delays of their own. Then it is delivered whenever one of them reports,
+    with all outcomes that are known by then; the others are NaN.
     """
 
-    def __init__(self, horizon: int, batch: Batch) -> None:
-        self.horizon = horizon
+    def __init__(self, horizon: int, batch: Batch, *, in_parts: bool = False) -> None:
+        self.horizon, self.in_parts = horizon, in_parts
         self.batch = batch
         self.size = int(np.prod(batch, dtype=int))
         self.all_rows = np.arange(self.size)
@@ -63,27 +42,31 @@ class Mailbox:
         if not parts:
             return
         carried = {"probability": choice.probability, "memo": choice.memo, "context": outcome.context}
-        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried | self.extra(t, delay))
+        if self.in_parts:  # the round in which each outcome arrives; NEVER if it is lost
+            carried["arrival"] = np.where(delay > NEVER - t, NEVER, np.minimum(delay, NEVER - t) + t)
+        self.store(t, {"x": choice.x, "z": outcome.z, "y": outcome.y} | carried)
         self.in_flight[t] = sum(len(rows) for _, rows in parts)
         for rounds, rows in parts:
             self.due.setdefault(t + rounds, []).append((t, rows))
 
     def arrivals(self, delay: IntArray) -> list[tuple[int, IntArray]]:
         """The rows in which something arrives after so many rounds, for each such number."""
-        late = delay.ravel()
+        late = delay.reshape(self.size, -1)
         if (late == late[0]).all():
-            return [(int(late[0]), self.all_rows)]
-        order = np.argsort(late, kind="stable")
-        cuts = np.flatnonzero(np.diff(late[order])) + 1
-        return [(int(late[rows[0]]), rows) for rows in np.split(order, cuts)]
-
-    def extra(self, t: int, delay: IntArray) -> dict[str, Any]:
-        """What is stored of round t besides decision and outcome."""
-        return {}
+            return [(int(rounds), self.all_rows) for rounds in np.unique(late[0])]
+        return [(int(rounds), np.flatnonzero((late == rounds).any(axis=-1))) for rounds in np.unique(late)]
 
     def feedback(self, t: int, found: dict[str, Any], age: IntArray, arrived: BoolArray) -> Feedback:
         """The stored arrays as feedback at the end of round t."""
-        return Feedback(**found, age=age, arrived=arrived)
+        if not self.in_parts:
+            return Feedback(**found, age=age, arrived=arrived)
+        arrival, here = found.pop("arrival"), arrived[..., None]
+        unknown = here & (arrival > t)
+        for name in ("z", "y"):
+            found[name][unknown] = np.nan
+        outstanding = (arrival > t) & (arrival < NEVER)
+        complete = arrived & ~outstanding.any(axis=-1)
+        return Feedback(**found, age=age, arrived=arrived, fresh=here & (arrival == t), complete=complete)
 
     def store(self, t: int, arrays: dict[str, Any]) -> None:
         oldest = next(iter(self.in_flight), t)
@@ -153,32 +136,6 @@ class Mailbox:
         return self.feedback(t, found, age, arrived.reshape(self.batch)), played_at.reshape(self.batch)
 
 
-class ArmMailbox(Mailbox):
-    """A mailbox for outcomes whose arms report at different times.
-
-    A round is delivered whenever one of its arms reports, with all outcomes that are known by then; the others are NaN.
-    """
-
-    def arrivals(self, delay: IntArray) -> list[tuple[int, IntArray]]:
-        late = delay.reshape(self.size, -1)
-        if (late == late[0]).all():
-            return [(int(rounds), self.all_rows) for rounds in np.unique(late[0])]
-        return [(int(rounds), np.flatnonzero((late == rounds).any(axis=-1))) for rounds in np.unique(late)]
-
-    def extra(self, t: int, delay: IntArray) -> dict[str, Any]:
-        """The round in which each outcome arrives; NEVER if it is lost."""
-        return {"arrival": np.where(delay > NEVER - t, NEVER, np.minimum(delay, NEVER - t) + t)}
-
-    def feedback(self, t: int, found: dict[str, Any], age: IntArray, arrived: BoolArray) -> Feedback:
-        arrival, here = found.pop("arrival"), arrived[..., None]
-        unknown = here & (arrival > t)
-        for name in ("z", "y"):
-            found[name][unknown] = np.nan
-        outstanding = (arrival > t) & (arrival < NEVER)
-        complete = arrived & ~outstanding.any(axis=-1)
-        return Feedback(**found, age=age, arrived=arrived, fresh=here & (arrival == t), complete=complete)
-
-
 class FeedbackQueue:
     """Takes the outcome of each round and returns what arrives at its end, for any delay.
 
@@ -187,19 +144,19 @@ class FeedbackQueue:
 
     def __init__(self, delay: Delay, horizon: int, rng: Rng, batch: Batch, in_parts: bool = False) -> None:
         self.delay, self.rng, self.batch = delay, rng, batch
-        self.same = None if delay.constant is None else ConstantMailbox(delay.constant, batch)
-        self.mailbox = ArmMailbox(horizon, batch) if delay.per_arm and in_parts else Mailbox(horizon, batch)
-        self.with_last = delay.per_arm and not in_parts
+        self.mailbox = Mailbox(horizon, batch, in_parts=delay.per_arm and in_parts)
 
     def exchange(self, t: int, choice: Choice, outcome: Outcome) -> Iterator[tuple[Feedback, Any]]:
         """Post the outcome of round t; yields what arrives at its end, with the rounds of play."""
-        if self.same is not None:
-            self.same.post(t, choice, outcome)
-            return self.same.deliver(t)
-        late = self.delay.draw_given(t, choice.x, outcome.z, self.rng.at(Purpose.DELAY, t), self.batch)
-        if self.delay.per_arm:
-            validate.require(late.shape == choice.x.shape, "shape of delays", late.shape, f"{choice.x.shape}, as x has")
-        if self.with_last:
-            late = late.max(axis=-1)
-        self.mailbox.post(t, choice, outcome, late)
+        self.mailbox.post(t, choice, outcome, self.late(t, choice, outcome))
         return self.mailbox.deliver(t)
+
+    def late(self, t: int, choice: Choice, outcome: Outcome) -> IntArray:
+        """The delay of the outcome, or of each arm's."""
+        if self.delay.constant is not None:
+            return np.full(self.batch, self.delay.constant)
+        late = self.delay.draw_given(t, choice.x, outcome.z, self.rng.at(Purpose.DELAY, t), self.batch)
+        if not self.delay.per_arm:
+            return late
+        validate.require(late.shape == choice.x.shape, "shape of delays", late.shape, f"{choice.x.shape}, as x has")
+        return late if self.mailbox.in_parts else np.asarray(late.max(axis=-1))
