@@ -383,8 +383,6 @@ class Learners(Shown):
         spread = {n: np.broadcast_to(v, (len(self), shapes[n]))[position] for n, v in given.items() if np.ndim(v) == 2}
         if np.ndim(problem.structure) == 3:
             spread["structure"] = problem.structure[position]
-        if np.ndim(problem.structure) == 3:
-            spread["structure"] = problem.structure[position]
         return copy.deepcopy(problem._replace(**spread))
 
     # --- on disk -----------------------------------------------------------------------------------------------------

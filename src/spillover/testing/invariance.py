@@ -116,7 +116,7 @@ def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> di
 
 
 def check_catch_up(policy: Any, trial: Trial) -> None:
-    """catch_up on a history gives the same state as learning it round by round."""
+    """A history learned in one call gives the same state as one learned round by round."""
     player, world, rng = start_trial(policy, trial, 0)
     if player.traits.randomised:  # it learns only from its own draws
         return
@@ -135,8 +135,8 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
         state = player.init(problem_for(player, world), rng.at(Purpose.START))
         known.append(snapshot(own.solve(catch_up(state, rounds, 1, rng))))
     found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))
-    remedy = "override catch_up together with played and learn, or leave the default"
-    demand(found is None, f"catch_up gave another state than learning round by round: {found}", remedy)
+    remedy = "keep what is learned in the state, and nothing in the room of a turn"
+    demand(found is None, f"a history learned in one call gave another state than round by round: {found}", remedy)
 
 
 def disagreement(ours: dict[str, tuple[NDArray[Any], float]], theirs: dict[str, Any]) -> str | None:
@@ -242,7 +242,7 @@ def check_stretches(policy: Any, trial: Trial) -> None:
 
 def demand_same_stretches(policy: Any, trial: Trial, delay: Delay, batch: Batch, most: int = SHORT) -> None:
     """Play the same rounds both ways."""
-    remedy = "let play_stretch do what select, played and update do, or set compiled = False"
+    remedy = "keep what is learned in the state, nothing in the room of a turn, and indices within arrays"
     broken = f"stretches of rounds with batch {batch} and {delay!r} differ from the four functions"
     demand_equal(
         in_stretches(policy, trial, delay, batch, most), one_by_one(policy, trial, delay, batch), broken, remedy
