@@ -436,7 +436,7 @@ def index_crowd(s: Any, places: Any, scores: Any, weights: Any, mean: Any, index
     new_mean += drifts * (new_drift - new_mean)
     new_worth, new_reward = new_mean + offset, low + width * new_mean
     for i in range(n):  # as if none had been pulled: without branches, so that processors do several at once
-        weights[i] = learned[i] + (prior[i] - learned[i])
+        weights[i] = learned[i] + max(prior[i] - learned[i], 0.0)
         scores[i] = weights[i] * new_worth
         index[i] = new_reward
     active = pulled_or_seen(s.last_pull, seen, places)
