@@ -45,7 +45,7 @@ def lines_of(n: Any) -> Any:
 
 @rare
 def value_arms(s: Any, found: Any) -> None:
-    """Fill in expected own effects at the coming context, these plus the value of information, and what context adds.
+    """Fill in expected own effects at the coming context, the same plus the value of information, what context adds.
 
     The bonus of an arm outside the s best is `HORIZON` E[(w m - threshold)+] / w, where the threshold is the effect of
     the s-th best. For an arm among the s best it is the expected loss from keeping it, `HORIZON` E[(threshold - w m)+]
