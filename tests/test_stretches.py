@@ -165,8 +165,12 @@ def test_each_delay_with_which_arms_report_at_different_times(name):
     demand_same_stretches(sp.SwitchingSEM(), Trial(changing, 4), IN_PARTS[name], (2, 3), 8)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_each_policy_and_option(name):
+# the others are tried by `check_policy`, in tests/policies/test_every_policy.py
+OPTIONS = ["wide bonus", "unit", "unit, pending", "known edges", "from arrival", "not discounted", "window", "ftrl"]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_policies(name):
     """Where the graph changes, but for those that are told it."""
     changing = world(noise=0.1, law="beta", graph_changes=() if "known graph" in name else (33,))
     demand_same_stretches(POLICIES[name], Trial(changing, 5), sp.GeometricDelay(6.0), (3,), 32)
