@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.delays import NEVER, ArmDelays
-from spillover.simulation.mailbox import Mailbox
+from spillover.simulation.protocol import Mailbox
 from spillover.testing import check_delay
 from spillover.types import Choice, Outcome
 from tests.properties import examples
