@@ -75,7 +75,7 @@ def test_how_it_is_compiled_is_one_of_three() -> None:
     class Own(CompiledExplorer):
         compiled = "fast"
 
-    with pytest.raises(ValueError, match="^compiled = 'fast': must be True or False or 'without arrays'$"):
+    with pytest.raises(ValueError, match=r"^compiled = 'fast': must be True or False or 'without arrays'$"):
         play(Own())
 
 

@@ -4,8 +4,8 @@ A pending round has a place in a table with one column for each kind of value. P
 again. Every change is prepared first (`room_for`, which changes nothing that is seen) and then made by assignments that
 may be repeated, so that an interrupt cannot leave half of it.
 
-Some rows of a batch are taken out of the state of a policy, worked on, and put back: a policy treats them independently,
-so they are a batch of their own. Consecutive rows are views, without a copy.
+A policy treats the rows of a batch independently, so some of them are a batch of their own: taken out of the state of a
+policy, worked on, and put back. Consecutive rows are taken as views, without a copy.
 """
 
 from typing import Any, NamedTuple, TypeAlias
