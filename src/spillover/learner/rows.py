@@ -1,11 +1,7 @@
-"""The books of many learners, besides the states of their policies: rounds, contexts, delays and pending rounds.
+"""Some rows of a batch: taken out of the state of a policy, worked on, and put back.
 
-A pending round has a place in a table with one column for each kind of value. Places of rounds that are over are used
-again. Every change is prepared first (`room_for`, which changes nothing that is seen) and then made by assignments that
-may be repeated, so that an interrupt cannot leave half of it.
-
-A policy treats the rows of a batch independently, so some of them are a batch of their own: taken out of the state of a
-policy, worked on, and put back. Consecutive rows are taken as views, without a copy.
+A policy treats the rows of a batch independently, so some of them are a batch of their own. Consecutive rows are taken
+as views, without a copy.
 """
 
 from typing import Any, NamedTuple, TypeAlias
