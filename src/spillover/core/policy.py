@@ -57,6 +57,7 @@ class CorePolicy(Policy):
     #     of each arm
     # index(self, s, turn, found): the index of each arm, for explanations, which ask for it by `indices`
     # prepare(self, s): make room to work in, a tuple of arrays, which is `turn.room` for a number of turns
+    # show(self, s, adjacency): fill in the estimated graph, (n, n), which simulations record
     note_play: ClassVar[Any] = None
     derive: ClassVar[Any] = None
     remember: ClassVar[Any] = None
@@ -76,18 +77,10 @@ class CorePolicy(Policy):
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
         validate.problem(problem)
-        self.check_numbers(batch)
+        check_numbers(self, batch)
         rows = list(np.ndindex(batch))
         made = [self.start(problem_of_row(problem, batch, row), rng.take(row) if batch else rng) for row in rows]
         return stacked(made, batch)
-
-    def check_numbers(self, batch: Batch) -> None:
-        """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
-        check_grid(self, batch)
-        for each in fields(self):  # type: ignore[arg-type]
-            shape, usual = np.shape(getattr(self, each.name)), np.shape(each.default)  # type: ignore[arg-type]
-            accepted = f"{usual}, as {type(self).__name__}.grids does not have it"
-            validate.require(shape in ((), usual) or each.name in self.grids, f"shape of {each.name}", shape, accepted)
 
     def select(self, state: State, rng: Rng) -> Choice:
         return self.batches.select(state, rng)
@@ -103,6 +96,15 @@ class CorePolicy(Policy):
 
 
 USUAL.update({name: vars(CorePolicy)[name] for name in ("select", "played", "observe", "update")})
+
+
+def check_numbers(policy: CorePolicy, batch: Batch) -> None:
+    """Check that hyperparameters are numbers, or grids over the batch where `grids` has them."""
+    check_grid(policy, batch)
+    for each in fields(policy):  # type: ignore[arg-type]
+        shape, usual = np.shape(getattr(policy, each.name)), np.shape(each.default)  # type: ignore[arg-type]
+        accepted = f"{usual}, as {type(policy).__name__}.grids does not have it"
+        validate.require(shape in ((), usual) or each.name in policy.grids, f"shape of {each.name}", shape, accepted)
 
 
 def first_fields(policy: CorePolicy, problem: Problem, batch: Batch) -> dict[str, Any]:
