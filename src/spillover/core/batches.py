@@ -12,7 +12,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Policy, learn_rounds
 from spillover.core.driver import Details, Rings, Scene, drivers
-from spillover.core.own import makes_arrays, used_names
+from spillover.core.own import makes_arrays
 from spillover.core.record import fields_of, table_of
 from spillover.core.use import Use, functions_of, in_one_piece, use_of
 from spillover.kernels.outcomes import NEVER
@@ -72,21 +72,11 @@ class Batches:
         x, memos = np.empty((use.count, use.n), np.bool_), self.policy.memos
         memo = np.zeros((use.count, memos, use.n))
         use.run("decide", *use.turn(rng), x, memo)
-        return self.choice(x.reshape(*use.batch, use.n), memo.reshape(*use.batch, memos, use.n))
-
-    def choice(self, x: BoolArray, memo: Array) -> Choice:
-        """A decision x, (*batch, n), with what `remember` noted down: the probabilities, if they are drawn from."""
-        if self.policy.traits.randomised:
-            return Choice(x, probability=memo[..., 0, :])
-        return Choice(x, memo=memo if memo.shape[-2] else None)
-
-    def memo(self, given: Choice | Feedback, seen: BoolArray) -> Any:
-        """What `remember` noted down, from what came back with an outcome; seen: the arms that it is about."""
-        return probabilities(given.probability, seen)[..., None, :] if self.policy.traits.randomised else given.memo
+        return choice_of(use, x.reshape(*use.batch, use.n), memo.reshape(*use.batch, memos, use.n))
 
     def played(self, state: State, x: BoolArray) -> State:
         # only `update` may rewrite the state that it is given
-        moved = moved_fields(self.policy, state)
+        moved = use_of(self.policy, state).moved
         state = state._replace(**{name: copied(getattr(state, name)) for name in moved})
         use = use_of(self.policy, state)
         given = validate.decision("x", x, (*use.batch, use.n))
@@ -134,7 +124,7 @@ class Batches:
         arrival = arrival.reshape(use.count, arrival.shape[-1])
         lines = (use.flat(part, (use.n,)) for part in feedback[:3])
         played = use.flat(state.rounds - feedback.age, ())
-        memo = use.memos(self.memo(feedback, feedback.x & feedback.arrived[..., None]))
+        memo = use.memos(memo_of(use, feedback, feedback.x & feedback.arrived[..., None]))
         arrived, details = np.array(use.flat(feedback.arrived, ())), details_of(use, feedback)
         return (*use.turn(rng), *lines, played, arrived, memo, arrival, details)
 
@@ -252,12 +242,16 @@ def learns_histories(policy: Policy) -> LearnsHistories:
     return as_batches(policy) or RoundByRound(policy)
 
 
-def moved_fields(policy: "CorePolicy", state: State) -> list[str]:
-    """The fields of a state that a round of play may change: all that `note_play` names."""
-    if not policy.compiled and policy.note_play is not None:
-        return list(state._fields)
-    named = used_names(type(policy), "note_play")
-    return [name for name in state._fields if name == "rounds" or name in named]
+def choice_of(use: Use, x: BoolArray, memo: Array) -> Choice:
+    """A decision x, (*batch, n), with what `remember` noted down: the probabilities, if they are drawn from."""
+    if use.randomised:
+        return Choice(x, probability=memo[..., 0, :])
+    return Choice(x, memo=memo if memo.shape[-2] else None)
+
+
+def memo_of(use: Use, given: Choice | Feedback, seen: BoolArray) -> Any:
+    """What `remember` noted down, from what came back with an outcome; seen: the arms that it is about."""
+    return probabilities(given.probability, seen)[..., None, :] if use.randomised else given.memo
 
 
 def probabilities(given: Any, seen: BoolArray) -> Array:
@@ -383,7 +377,7 @@ class LiveCore:
         self.round[0] = round
         keys = rng.keys.reshape(1, 2)
         self.use.drivers.decide(*self.given, keys, FIRST_CALL, self.round, CHOICE, *self.room, x, memo)
-        return self.batches.choice(x[0], memo[0])
+        return choice_of(self.use, x[0], memo[0])
 
     def playing(self, x: BoolArray, round: int) -> Callable[[], None]:
         own = in_one_piece(x)[None]
@@ -400,7 +394,7 @@ class LiveCore:
         x = choice.x
         if not is_fine_outcome(x, z, y, *self.range):
             return None
-        noted = self.batches.memo(choice, x)
+        noted = memo_of(self.use, choice, x)
         memo = self.memo if noted is None else noted[None]
         self.round[0] = self.played[0] = round
         self.unlearned[0] = True  # until compiled code has learned it

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover.core.driver import Drivers, Functions, drivers, plain_drivers
-from spillover.core.own import FUNCTIONS, makes_arrays, own_numbers, reached
+from spillover.core.own import FUNCTIONS, makes_arrays, own_numbers, reached, used_names
 from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
@@ -71,7 +71,7 @@ def use_of(policy: "CorePolicy", state: State) -> "Use":
     if last is None or last.policy is not policy or last.functions != now(last.reached):
         last = LAST.use = Use(policy, state)
     elif last.given is not state:
-        last = LAST.use = Use(policy, state, last)
+        last = LAST.use = Use(policy, state, last if type(last.given) is type(state) else None)
     return last
 
 
@@ -85,6 +85,14 @@ def set_context(self: Any, s: Any, context: Any) -> None:
     """The context of the coming round is known."""
     for column in range(context.shape[0]):
         s.context[column] = context[column]
+
+
+def moved_fields(policy: "CorePolicy", names: tuple[str, ...]) -> list[str]:
+    """The fields of a state that a round of play may change: all that `note_play` names."""
+    if not policy.compiled and policy.note_play is not None:
+        return list(names)
+    named = used_names(type(policy), "note_play")
+    return [name for name in names if name == "rounds" or name in named]
 
 
 def now(reached: tuple[tuple[type, str], ...]) -> list[Any]:
@@ -105,12 +113,18 @@ class Use:
 
     def __init__(self, policy: "CorePolicy", state: State, last: "Use | None" = None) -> None:
         check_form(type(policy).__name__, state)
-        require(policy.compiled in COMPILED, "compiled", policy.compiled, " or ".join(map(repr, COMPILED)))
         self.policy, self.given = policy, state
-        self.contextual = policy.traits.uses_context and "context" in state._fields
-        self.detailed = self.contextual or policy.traits.accepts_doses
-        self.reached: tuple[tuple[type, str], ...] = reached(policy) if last is None else last.reached
-        self.functions: list[Any] = now(self.reached) if last is None else last.functions
+        if last is None:
+            require(policy.compiled in COMPILED, "compiled", policy.compiled, " or ".join(map(repr, COMPILED)))
+            traits, fields = policy.traits, state._fields
+            self.contextual = traits.uses_context and "context" in fields
+            self.detailed, self.randomised = self.contextual or traits.accepts_doses, traits.randomised
+            self.reached: tuple[tuple[type, str], ...] = reached(policy)
+            self.functions: list[Any] = now(self.reached)
+            self.moved: list[str] = moved_fields(policy, fields)
+        else:
+            self.contextual, self.detailed, self.randomised = last.contextual, last.detailed, last.randomised
+            self.reached, self.functions, self.moved = last.reached, last.functions, last.moved
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         alike = last is not None and last.batch == self.batch
