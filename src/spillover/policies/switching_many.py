@@ -134,7 +134,7 @@ class SwitchingOfMany(SwitchingSEM):
 
 
 @njit
-def taken_from(line: Any, arms: Any) -> Any:
+def taken_from(line, arms):
     """What a line has at these arms."""
     found = np.empty(arms.shape[0], line.dtype)
     for q in range(arms.shape[0]):
@@ -143,7 +143,7 @@ def taken_from(line: Any, arms: Any) -> Any:
 
 
 @bare
-def open_missed(s: Any, i: Any) -> None:
+def open_missed(s, i):
     """Give an arm the hypotheses that were opened since it was last brought up to date; it did not report then."""
     belief, checked = s.belief, s.crowd.checked[i]
     fresh = belief.redrawn[0] + belief.redrawn[1]
@@ -153,7 +153,7 @@ def open_missed(s: Any, i: Any) -> None:
 
 
 @njit(inline="always", error_model="numpy")
-def open_hypothesis(belief: Any, i: Any, slot: Any, idle: Any, fresh: Any) -> None:
+def open_hypothesis(belief, i, slot, idle, fresh):
     """Give an arm a new hypothesis; idle: the prior probability that it changed alone."""
     belief.idle_prior[i, slot] = belief.changed[i, 0, slot] = idle
     for g in range(1, SHARES.shape[0]):
@@ -163,14 +163,14 @@ def open_hypothesis(belief: Any, i: Any, slot: Any, idle: Any, fresh: Any) -> No
 
 
 @bare
-def judge_arm(belief: Any, totals: Any, i: Any, room: Any) -> None:
+def judge_arm(belief, totals, i, room):
     """What is expected of an arm, over all hypotheses."""
     counts = belief.counts[i]
     belief.mean[i], belief.square[i] = moments(belief.mass, totals, counts[0], counts[1], belief.changed[i], room)
 
 
 @njit(error_model="numpy")
-def moved_mass(mass: Any, before: Any) -> Any:
+def moved_mass(mass, before):
     """How much probability has moved between the hypotheses."""
     moved = 0.0
     for g in range(mass.shape[0]):
@@ -297,7 +297,7 @@ def learn_arms_of_many(s: Any, x: Any, reward: Any, weight: Any, played_at: Any,
 
 
 @njit
-def pulled_or_seen(last_pull: Any, seen: Any, found: Any) -> Any:
+def pulled_or_seen(last_pull, seen, found):
     """The arms that differ from those that were never pulled, in order; found: room for all arms."""
     n, size = seen.shape[0], 0
     whole = n - n % BLOCK
@@ -314,13 +314,13 @@ def pulled_or_seen(last_pull: Any, seen: Any, found: Any) -> Any:
 
 
 @njit
-def drift_start() -> Any:
+def drift_start():
     """The track of an arm without rewards, as a row of its own."""
     return np.array([[0.0, 0.0, DRIFT_VARIANCE, 0.0, 3.0 * DRIFT_VARIANCE / DRIFT_SCALE**2]])
 
 
 @njit(inline="always", error_model="numpy")
-def drift_of_arm(track: Any, i: Any, moves: Any) -> Any:
+def drift_of_arm(track, i, moves):
     """Mean and standard deviation of an arm in the coming round, if the means drift."""
     f00, f01, _, _, q00, _, _ = moves
     level = 0.5 + f00 * track[i, 0] + f01 * track[i, 1]
@@ -329,7 +329,7 @@ def drift_of_arm(track: Any, i: Any, moves: Any) -> Any:
 
 
 @njit(inline="always", error_model="numpy")
-def redrawn_miss(redrawn: Any, level: Any, inside: Any) -> Any:
+def redrawn_miss(redrawn, level, inside):
     """E[(m - level)+] for a mean that is uniform on `redrawn`, or of its negative if the arm is inside."""
     middle, span = 0.5 * (redrawn[0] + redrawn[1]), redrawn[1] - redrawn[0]
     below, above = max(level - redrawn[0], 0.0), max(redrawn[1] - level, 0.0)
@@ -339,18 +339,7 @@ def redrawn_miss(redrawn: Any, level: Any, inside: Any) -> Any:
 
 
 @bare
-def value_of_trying(
-    ones: Any,
-    zeros: Any,
-    laws: Any,
-    idle: Any,
-    drifting: Any,
-    deviation: Any,
-    level: Any,
-    inside: Any,
-    pulls: Any,
-    known: Any,
-) -> Any:
+def value_of_trying(ones, zeros, laws, idle, drifting, deviation, level, inside, pulls, known):
     """The bonus of an arm: the expected gain from trying it, or the expected loss from keeping it if it is inside."""
     redrawn, drifts, scale, gaps, deviations, parts = known
     if inside and level == 0.0:
@@ -365,20 +354,7 @@ def value_of_trying(
 
 
 @bare
-def value_active(
-    s: Any,
-    active: Any,
-    idle: Any,
-    moves: Any,
-    totals: Any,
-    weight: Any,
-    scores: Any,
-    weights: Any,
-    new: Any,
-    rivals: Any,
-    known: Any,
-    index: Any,
-) -> None:
+def value_active(s, active, idle, moves, totals, weight, scores, weights, new, rivals, known, index):
     """Add the bonuses of the arms that were pulled."""
     belief = s.belief
     threshold, runner_up, offset = rivals
@@ -402,18 +378,7 @@ def value_active(
 
 
 @bare
-def value_new(
-    last_pull: Any,
-    seen: Any,
-    untried: Any,
-    weight: Any,
-    scores: Any,
-    weights: Any,
-    new: Any,
-    rivals: Any,
-    known: Any,
-    index: Any,
-) -> None:
+def value_new(last_pull, seen, untried, weight, scores, weights, new, rivals, known, index):
     """Add the bonuses of the arms that were never pulled."""
     threshold, runner_up, offset = rivals
     idle, drifting, deviation = new
