@@ -8,6 +8,8 @@ confounded    (*batch,)       whether z and y were found to have hidden common c
 baseline      (*batch,)       whether outcomes were found not to be 0 where nothing is chosen, although none is declared
 against_order (*batch, n, n)  whether an earlier arm j clearly affects a later arm i, entry (i, j), although an order is
                               declared in which it cannot
+negative_effects (*batch, n, n)  whether arm j clearly lowers the outcome of arm i, entry (i, j), although edges count
+                              as positive
 own_slopes    (*batch, n)     slope of each arm's y on its own z: 1 unless it clearly differs from 1, NaN if not known
 graph_rejected (*batch, n)    arms whose effects by the graph contradict a regression on the decisions
 learns        bool            False for a policy that learns nothing
