@@ -1,4 +1,4 @@
-"""Where SwitchingSEM's regret arises: where means drift smoothly and where three arms change, at a delay of 50.
+"""Take SwitchingSEM's regret apart where means drift smoothly and where three arms change, at a delay of 50.
 
 `python -m benchmarks causes [--instances 100] [--seed S]`
 
@@ -23,7 +23,7 @@ IDLE = 10  # an arm with fewer pulls in flight is idle
 
 
 class Split(NamedTuple):
-    """What a round costs, in the mean of the worlds."""
+    """The regret of a round by its cause, mean of the worlds."""
 
     exploring: float
     misjudged: float

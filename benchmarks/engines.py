@@ -38,7 +38,7 @@ rounds = 5
 
 
 def small_cells(cells: int, horizon: int = 40) -> Experiment:
-    """So many cells of one learner each."""
+    """Make an experiment of cells of one learner each."""
     return parse_experiment(TEXT.format(block=1, horizon=horizon, replications=cells, policy="ndc-sem"))
 
 
@@ -105,7 +105,7 @@ def client_costs(cells: int = 1000) -> Client:
             store.write(cell.id, arrays, about)
         writing = (perf_counter() - start) / cells
         start = perf_counter()
-        find_missing(store, listed)
+        find_missing(store, listed, print)
         resuming = (perf_counter() - start) / cells
     return Client(1e3 * entering, 1e3 * resuming, 1e3 * writing)
 
@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def large() -> None:
-    """What limits a large run, and the arithmetic for it."""
+    """Print the limits of a large run, and the arithmetic for it."""
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     client = client_costs()
     print(

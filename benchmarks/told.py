@@ -1,4 +1,4 @@
-"""What being told is worth: regret where means drift smoothly and where three arms change, at a delay of 50.
+"""Measure the value of being told how means move: where they drift, and where three arms change, at a delay of 50.
 
 `python -m benchmarks told [--instances 100] [--seed S]`
 

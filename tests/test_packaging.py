@@ -1,10 +1,13 @@
 """The wheel works alone: without this checkout, and without the packages that only some users need."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,24 @@ def test_one_version_everywhere():
     assert spillover.__version__ == PROJECT["version"]
     done = subprocess.run([sys.executable, "-m", "spillover", "--version"], capture_output=True, text=True)
     assert done.stdout == f"spillover {spillover.__version__}\n"
+
+
+def imported(folder: str) -> set[str]:
+    """The packages that a folder imports."""
+    nodes = [node for path in (ROOT / folder).rglob("*.py") for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+
+
+def test_every_package_that_is_imported_is_declared():
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"], *(line for lines in extras.values() for line in lines)]
+    declared = set(re.findall(r"[a-z0-9-]+", " ".join(re.split("[<>=;]", line)[0].lower() for line in needed)))
+    used = imported("src") | imported("tests")
+    sources = packages_distributions()
+    for package in used & sources.keys():
+        assert declared & {name.lower().replace("_", "-") for name in sources[package]}, package
 
 
 @pytest.mark.long  # builds the package, and installs it with its dependencies

@@ -9,7 +9,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import as_policy
 from spillover.contracts.hyperparameters import grid_settings
-from spillover.evaluation.result import Answer, Evaluation, left_sentence, verdict_sentence, with_interval
+from spillover.evaluation.evaluate import Answer, Evaluation, left_sentence, verdict_sentence, with_interval
 from spillover.experiments.experiment import Place
 from spillover.experiments.results import Missing, Record, Results
 from spillover.experiments.tune import Tuned
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
 
 
 class View(Generic[Result]):
-    """How a result looks."""
+    """The look of a result: a line, a table, a figure."""
 
     def __init__(self, shown: Result) -> None:
         self.shown = shown

@@ -36,7 +36,8 @@ def assert_finite(learner: sp.Learner) -> None:
 def after_history(name: str, x: np.ndarray, z: np.ndarray, y: np.ndarray, problem: sp.Problem) -> sp.Learner:
     """A learner that has seen a history, in large steps (`catch_up`), as `spillover next` learns one."""
     learner = sp.Learner(sp.policies.POLICIES[name](), problem, seed=1)
-    policy, state, count = learner.policy, learner.state, len(x)
+    policy: Any = learner.policy
+    state, count = learner.state, len(x)
     if problem.observes != "both":
         z = np.full_like(z, np.nan)
     if problem.observes == "payoff":

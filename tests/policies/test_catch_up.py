@@ -1,5 +1,6 @@
 """Catching up on many rounds in one call leaves the state that learning them one after the other leaves."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_rounds_that_cannot_be_are_refused(name):
 
 @pytest.mark.parametrize("name", [*EACH, "cucb", "discounted-ts", "glr-sem-ucb"])
 def test_learning_and_solving_is_updating(name):
-    policy = POLICIES.get(name) or sp.policies.POLICIES[name]()
+    policy: Any = POLICIES.get(name) or sp.policies.POLICIES[name]()
     problem = sp.Problem(N, BUDGET, acyclic=False, reward_range=(-1.0, 3.0))
     rounds = rounds_of(4, 30)
     solved = policy.init(problem, sp.Rng(0))
@@ -102,8 +103,8 @@ def test_learning_and_solving_is_updating(name):
 
 
 @pytest.mark.parametrize("base", [sp.NDCSEM, sp.SwitchingSEM, sp.policies.CUCB])
-def test_an_update_of_its_own_takes_effect_in_histories(base):
-    class Deaf(base):
+def test_an_update_of_its_own_takes_effect_in_histories(base: Any) -> None:
+    class Deaf(base):  # type: ignore[misc]
         def update(self, state, feedback, rng):
             return state
 
@@ -154,7 +155,7 @@ def test_a_history_is_learned_by_a_subclasses_own_functions(policy, base):
         leaves(catch_up(each.init(problem, sp.Rng(0)), rounds_of(5, 20), 1, sp.Rng(0)))
         for each, catch_up in (
             (policy, policy.catch_up),
-            (policy, lambda *given: learn_rounds(policy, *given, policy.learn)),
+            (policy, partial(learn_rounds, policy, learn=policy.learn)),
             (base, base.catch_up),
         )
     )

@@ -1,6 +1,7 @@
 """A function that a subclass, a mixin or an assignment replaces takes effect in every use of a policy."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_a_graph_learner_that_uses_what_was_expected_learns_a_history_by_it():
     player = sp.SwitchingSEM(graph=Instrumented())
     state = learned(player, player.catch_up)
     np.testing.assert_allclose(
-        state.graph.gram, learned(player, lambda *given: learn_rounds(player, *given, player.learn)).graph.gram
+        state.graph.gram, learned(player, partial(learn_rounds, player, learn=player.learn)).graph.gram
     )
     assert (state.graph.gram > 0).any()
 

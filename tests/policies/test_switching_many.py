@@ -98,7 +98,7 @@ def test_a_history_stored_by_columns_is_learned_as_one_stored_by_rows():
     x = np.argsort(draws.random((rounds, n)), axis=1) < 6
     z = np.where(x, draws.random((rounds, n)), 0.0)
     problem, found = sp.Problem(n_arms=n, budget=6), []
-    policy = suited(sp.SwitchingSEM(), problem)
+    policy: Any = suited(sp.SwitchingSEM(), problem)
     for order in ("C", "F"):
         choices, rewards, outcomes = (np.array(part, order=order) for part in (x, z, z))
         history = sp.Feedback(choices, rewards, outcomes, np.zeros(rounds, np.int64), np.ones(rounds, np.bool_))

@@ -86,8 +86,8 @@ class Use:
     def __init__(self, policy: "CorePolicy", state: State, last: "Use | None" = None) -> None:
         check_form(type(policy).__name__, state)
         self.policy, self.given = policy, state
-        self.reached = policy.reached() if last is None else last.reached
-        self.functions = [getattr(*each) for each in self.reached] if last is None else last.functions
+        self.reached: list[tuple[type, str]] = policy.reached() if last is None else last.reached
+        self.functions: list[Any] = [getattr(*each) for each in self.reached] if last is None else last.functions
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
         self.lines, alike = policy.lines, last is not None and last.batch == self.batch

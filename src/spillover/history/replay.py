@@ -272,8 +272,8 @@ def replay_history(
     schedule = schedule_of(past, start.has_memo, arrived)
     done, state, learner, wanted = 0, start.learner.state, start.learner.at({}, {}), set[int]()
     if checkpoints is not None:
-        done, state, *rest = checkpoints.latest(start, schedule)
-        learner, wanted = start.learner.at(*rest), checkpoints.wanted(schedule, done)
+        done, state, waiting, details = checkpoints.latest(start, schedule)
+        learner, wanted = start.learner.at(waiting, details), checkpoints.wanted(schedule, done)
     first, accepts = done, player.traits.accepts_missing
     rounds = checked_rounds(history, problem, context, arrived, first, accepts_missing=accepts)
     with compiled_beside(player) if not done else nullcontext():

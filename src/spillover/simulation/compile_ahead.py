@@ -44,7 +44,8 @@ def use_for_a_moment(policy: Any) -> None:
         state = player.update(state, outcome, rng.at(Purpose.LEARNING, t))
     if player.traits.explains:
         player.explain(state, rng.at(Purpose.CHOICE, 3))
-    if isinstance(player, HistoryPolicy) and not player.traits.randomised:
+    randomised = player.traits.randomised
+    if isinstance(player, HistoryPolicy) and not randomised:
         x, y = np.stack([choice.x] * 2), np.stack([z] * 2)
         past = Feedback(x, y, y, np.zeros(2, np.int64), np.ones(2, np.bool_))
         player.solve(player.catch_up(state, past, 3, rng))

@@ -21,7 +21,8 @@ from spillover.simulation.run import Run
 from spillover.simulation.stretches import Part, Unforeseen, as_compiled, fuses, in_parts, play_stretches
 from spillover.types import Array, Batch, BoolArray, IntArray, Scored, State
 
-Result, Step = TypeVar("Result"), TypeVar("Step")
+Result = TypeVar("Result")
+Step = TypeVar("Step")
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
@@ -176,9 +177,6 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
         return np.arange(int(given), horizon + 1, int(given))
     validate.require(bool((given <= horizon).all()), "record", record, accepted)
     return np.unique(given.astype(np.int64))
-
-
-Step = TypeVar("Step")
 
 
 class Measures:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,7 +131,7 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     first = first if context is None else player.observe(first, context[0])
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
     known = []
-    for catch_up in (player.catch_up, partial(learn_rounds, player, learn=player.learn)):
+    for catch_up in (player.catch_up, partial(learn_rounds, player, learn=cast(Any, player).learn)):
         state = player.init(problem_for(player, world), rng.at(Purpose.START))
         known.append(snapshot(player.solve(catch_up(state, rounds, 1, rng))))
     found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))

@@ -13,9 +13,11 @@ from spillover.figures import Ratio
 from spillover.metrics import Interval
 from spillover.report.claims import format_ci
 from spillover.report.tables import paired_ratio
+from spillover_studies.texts import Texts
 
 OURS, REFERENCE = "switching-sem", "delayed-oracle"
 PAPERS = ("ndc-sem", "ndc-sem-tuned", "sem-ucb", "sem-ucb-tuned")  # as printed or published, and tuned for each delay
+TEXTS = Texts(__package__)
 COMPARED = (OURS, *PAPERS, "ndc-sem-pending", "discounted-ts", REFERENCE)
 
 

@@ -52,8 +52,8 @@ class DAL(PolicyWrapper):
 
     @property
     def traits(self) -> Traits:
-        quiet = {"explains": False, "learns_graph": False, "randomised": False}
-        return self.inner.traits._replace(order_free=False, accepts_missing=False, **quiet)
+        quiet = self.inner.traits._replace(explains=False, learns_graph=False, randomised=False)
+        return quiet._replace(order_free=False, accepts_missing=False)
 
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
