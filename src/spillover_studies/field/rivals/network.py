@@ -11,7 +11,7 @@ from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, later, uniform
 from spillover.rng import Rng
 from spillover.types import Amount, Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds
-from spillover_studies.field.rivals.nodewise import RIDGE, backward, first_numbers, forward, unit_of
+from spillover_studies.field.rivals.nodewise import RIDGE, backward, first_numbers, forward, take_root, unit_of
 
 MOST_UNITS = 12
 
@@ -245,14 +245,3 @@ class NETC(CorePolicy):
                 if abs(found[j]) > self.threshold / math.sqrt(s.gram[j, j] + RIDGE):
                     scores[j] += found[j]
         choose_top(scores, s.budget, turn, x)
-
-
-@inner
-def take_root(gram: Any, root: Any) -> None:
-    """The root L of gram + ridge, L L'."""
-    for j in range(gram.shape[0]):
-        for k in range(j + 1):
-            left = gram[j, k] + (RIDGE if j == k else 0.0)
-            for m in range(k):
-                left -= root[j, m] * root[k, m]
-            root[j, k] = math.sqrt(left) if j == k else left / root[k, k]

@@ -13,7 +13,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Traits
-from spillover.core import CorePolicy, Lesson, Turn, inner, uniform
+from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, uniform
 from spillover.graph.edges import impossible_edges
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds, State
@@ -55,7 +55,7 @@ class Room(NamedTuple):
 
 
 class NodewisePolicy(CorePolicy):
-    """A policy that learns by these regressions; `decide` is its own."""
+    """A policy that learns by these regressions; `index` or `decide` is its own."""
 
     compiled = True
     allocates = False
@@ -70,6 +70,10 @@ class NodewisePolicy(CorePolicy):
 
     def prepare(self, s: Any) -> Any:
         return room_for(s.n_arms)
+
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        self.index(s, turn, turn.lines[0])
+        choose_top(turn.lines[0], s.budget, turn, x)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         for i in range(s.n_arms):
@@ -153,18 +157,23 @@ def add_to_node(nodes: Any, i: int, lesson: Any, weight: float) -> None:
 @inner
 def solve_node(nodes: Any, i: int, room: Any) -> None:
     """The root L of a node's matrix, L L', and its coefficients."""
-    gram, root, found = nodes.gram[i], room.root[i], room.found[i]
-    size = found.shape[0]
-    for j in range(size):
+    root, found = room.root[i], room.found[i]
+    take_root(nodes.gram[i], root)
+    for j in range(found.shape[0]):
+        found[j] = nodes.cross[i, j]
+    forward(root, found)
+    backward(root, found)
+
+
+@inner
+def take_root(gram: Any, root: Any) -> None:
+    """The root L of gram + ridge, L L'."""
+    for j in range(gram.shape[0]):
         for k in range(j + 1):
             left = gram[j, k] + (RIDGE if j == k else 0.0)
             for m in range(k):
                 left -= root[j, m] * root[k, m]
             root[j, k] = math.sqrt(max(left, LEAST)) if j == k else left / root[k, k]
-    for j in range(size):
-        found[j] = nodes.cross[i, j]
-    forward(root, found)
-    backward(root, found)
 
 
 @inner
