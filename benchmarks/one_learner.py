@@ -34,7 +34,7 @@ class Favourite:
 def simulated(policy: Any, replications: int, world: Any = WORLD, delay: Any = 5) -> float:
     """Microseconds of processor time a round of a learner."""
     spent = timed(lambda: sp.simulate(policy, world, delay, replications=replications, threads=1), times=3)
-    return spent.processor / world.horizon / replications * 1e6
+    return float(spent.processor / world.horizon / replications * 1e6)
 
 
 def parts() -> Iterator[tuple[str, Any, int, Any, Any]]:

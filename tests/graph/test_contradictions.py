@@ -95,8 +95,7 @@ def test_positive_edges_are_not_contradicted(noise):
 
 
 def test_negative_edges_cost_little_although_nobody_declared_them():
-    graph = np.array([[0, -1.0, -0.8, 0.6], [0] * 4, [0] * 4, [0] * 4])
-    world = sp.FixedSEM(adjacency=graph, means=[[0.4, 0.9, 0.8, 0.5]], budget=2, horizon=400, noise=0.2)
+    world = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.5, harmful=0.6, horizon=600, changes=(), noise=0.2)
     sparse, adaptive = (sp.simulate(sp.SwitchingSEM(graph=g), world, replications=20) for g in ("sparse", "adaptive"))
     assert adaptive.final_regret.mean() < 0.5 * sparse.final_regret.mean()
 
