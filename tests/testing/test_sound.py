@@ -39,7 +39,7 @@ def test_other_settings_and_other_peoples_policies_pass(policy):
 
 def test_checks_that_do_not_apply_are_listed_with_the_reason():
     skipped = check_policy(Sound(), edge_shapes=False)
-    assert "check_grid: it has no grids" in skipped
+    assert "check_parts: accepts_missing is False" in skipped
     assert all(": " in line for line in skipped)
     contextual = sp.SyntheticSEM(n_arms=3, budget=1, horizon=4, changes=(), context=1, baseline=True)
     assert not any("check_context" in line for line in check_environment(contextual, draws=50))
