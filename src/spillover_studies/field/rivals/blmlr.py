@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spillover import validate
-from spillover.core import Lesson, Turn
+from spillover.core import Lesson, Turn, choose_top
 from spillover_studies.field.rivals.nodewise import NodewisePolicy, add_own, add_to_node, fill_bounds
 
 
@@ -31,7 +31,8 @@ class BLMLR(NodewisePolicy):
             else:
                 add_to_node(s.nodes, i, lesson, 1.0)
 
-    def index(self, s: Any, turn: Turn, found: Any) -> None:
-        n, t = s.n_arms, s.rounds + 1.0
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores, n, t = turn.lines[0], s.n_arms, s.rounds + 1.0
         radius = math.sqrt(n * math.log(1.0 + n * t) + 2.0 * math.log(n * math.sqrt(t))) + math.sqrt(n)
-        fill_bounds(s.nodes, turn.room, self.width * radius, found)
+        fill_bounds(s.nodes, turn.room, self.width * radius, scores)
+        choose_top(scores, s.budget, turn, x)

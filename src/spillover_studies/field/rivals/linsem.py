@@ -54,6 +54,12 @@ class LinSEMUCB(NodewisePolicy):
         radius = self.width * radius_of(s.n_arms, most_causes(s.nodes.unknown), s.rounds + 1.0)
         fill_bounds(s.nodes, turn.room, radius, found)
 
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores = turn.lines[0]
+        radius = self.width * radius_of(s.n_arms, most_causes(s.nodes.unknown), s.rounds + 1.0)
+        fill_bounds(s.nodes, turn.room, radius, scores)
+        choose_top(scores, s.budget, turn, x)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LinSEMTS(NodewisePolicy):

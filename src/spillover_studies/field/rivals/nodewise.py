@@ -13,7 +13,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.contracts import Traits
-from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, uniform
+from spillover.core import CorePolicy, Lesson, Turn, inner, uniform
 from spillover.graph.edges import impossible_edges
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds, State
@@ -55,7 +55,7 @@ class Room(NamedTuple):
 
 
 class NodewisePolicy(CorePolicy):
-    """A policy that learns by these regressions; `index` or `decide` is its own."""
+    """A policy that learns by these regressions; `decide` is its own."""
 
     compiled = True
     allocates = False
@@ -70,10 +70,6 @@ class NodewisePolicy(CorePolicy):
 
     def prepare(self, s: Any) -> Any:
         return room_for(s.n_arms)
-
-    def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        self.index(s, turn, turn.lines[0])
-        choose_top(turn.lines[0], s.budget, turn, x)
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         for i in range(s.n_arms):

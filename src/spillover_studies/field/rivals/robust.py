@@ -6,7 +6,7 @@ from typing import Any
 
 from spillover import validate
 from spillover.contracts import Traits
-from spillover.core import Lesson, Turn
+from spillover.core import Lesson, Turn, choose_top
 from spillover_studies.field.rivals.linsem import most_causes, radius_of
 from spillover_studies.field.rivals.nodewise import NodewisePolicy, add_to_node, fill_bounds, leverage_of, solve_node
 
@@ -43,7 +43,8 @@ class RobustSEMUCB(NodewisePolicy):
             length = self.deviation * math.sqrt(square)
             add_to_node(nodes, i, lesson, most / length if length > most else 1.0)
 
-    def index(self, s: Any, turn: Turn, found: Any) -> None:
-        most = most_causes(s.nodes.unknown)
+    def decide(self, s: Any, turn: Turn, x: Any) -> None:
+        scores, most = turn.lines[0], most_causes(s.nodes.unknown)
         radius = self.width * (radius_of(s.n_arms, most, s.rounds + 1.0) + math.sqrt(most))
-        fill_bounds(s.nodes, turn.room, radius, found)
+        fill_bounds(s.nodes, turn.room, radius, scores)
+        choose_top(scores, s.budget, turn, x)
