@@ -19,7 +19,7 @@ start = perf_counter()
 import spillover.cli
 loaded = perf_counter()
 from spillover import kernels
-from spillover.recommendation.question import build_policy
+from spillover.recommendation.decide import build_policy
 from spillover.recommendation import RECOMMENDED
 from spillover.history import read_history, replay_history
 from spillover.history.replay import next_reasons

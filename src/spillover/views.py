@@ -10,7 +10,7 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import as_policy
 from spillover.contracts.hyperparameters import grid_settings
-from spillover.evaluation.result import Answer, Evaluation, left_sentence, verdict_sentence, with_interval
+from spillover.evaluation.evaluate import Answer, Evaluation, left_sentence, verdict_sentence, with_interval
 from spillover.experiments.experiment import Place
 from spillover.experiments.results import Missing, Record, Results
 from spillover.experiments.tune import Tuned

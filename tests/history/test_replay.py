@@ -13,7 +13,7 @@ from spillover.graph.learner import GraphTraits
 from spillover.history import History, read_history, replay_history
 from spillover.history.replay import Checkpoints, as_history_policy, schedule_of
 from spillover.policies import POLICIES
-from spillover.recommendation.question import usable_names
+from spillover.recommendation.decide import usable_names
 from spillover.state import leaves
 from spillover.types import Choice, Problem
 from tests.history.tables import LONG, PAYOFF, WIDE, changed, without

@@ -24,9 +24,16 @@ from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
 from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import known_means, split_scores
-from spillover.recommendation.choose import Chosen, Learned, chosen, learned
-from spillover.recommendation.decide import answer, changes_seen
-from spillover.recommendation.question import Question, to_json_types
+from spillover.recommendation.decide import (
+    Chosen,
+    Learned,
+    Question,
+    answer,
+    changes_seen,
+    chosen,
+    learned,
+    to_json_types,
+)
 from spillover.service.errors import naming
 from spillover.service.events import DecisionIssued, RoundsImported, StreamCreated, canonical_json, digest
 from spillover.service.ledger import Issued, Ledger
