@@ -56,7 +56,7 @@ def is_missing(policy: Any) -> bool:
     folder = cache_folder()
     if folder is None or not isinstance(policy, CorePolicy) or not policy.compiled:
         return False
-    needed = (folder, type(policy), policy.reached())
+    needed = (folder, type(policy), *policy.reached())
     if needed not in PRESENT:
         decide = use_of(policy, policy.init(FEW, Rng(0))).drivers.decide
         if not any(own_folder(folder, decide.py_func).glob("*.nbi")):
