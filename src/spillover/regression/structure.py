@@ -251,8 +251,10 @@ class Table:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
         before = self.model.outcomes
         for _ in range(0 if "outliers" in self.without else PULLS):
-            expected = self.model.fitted(layout.places, layout.variance)
+            last, expected = self.model.outcomes, self.model.fitted(layout.places, layout.variance)
             self.model.replace_outcomes(without_outliers(self.measured, expected))
+            if (self.model.outcomes == last).all():
+                break
         return bool(np.abs(self.model.outcomes - before).max(initial=0.0) > PULLED)
 
     def climb_all(self) -> None:
