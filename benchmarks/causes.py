@@ -1,4 +1,4 @@
-"""Where SwitchingSEM's regret arises: where means drift smoothly and where three arms change, at a delay of 50.
+"""Take SwitchingSEM's regret apart where means drift smoothly and where three arms change, at a delay of 50.
 
 `python -m benchmarks causes [--instances 100] [--seed S]`
 
@@ -23,7 +23,7 @@ IDLE = 10  # an arm with fewer pulls in flight is idle
 
 
 class Split(NamedTuple):
-    """What a round costs, in the mean of the worlds."""
+    """The regret of a round by its cause, mean of the worlds."""
 
     exploring: float
     misjudged: float
@@ -46,7 +46,8 @@ def played(environment: sp.SyntheticSEM, seed: int, instances: int) -> Iterator[
     state = policy.init(worlds.world.problem, rng.at(Purpose.START), (instances,))
     spread, flying = worlds.world.total[:, 0], []
     for t in range(1, environment.horizon + 1):
-        weights, mean, *_ = np.moveaxis(policy.indices(state, rng.at(Purpose.CHOICE, t)), -2, 0)
+        lines = policy.indices(state, rng.at(Purpose.CHOICE, t), (5, state.prior.shape[-1]))
+        weights, mean, *_ = np.moveaxis(lines, -2, 0)
         choice = policy.select(state, rng.at(Purpose.CHOICE, t))
         yield split(worlds, t, weights, mean, choice.x, state.in_flight < IDLE)
         state = policy.played(state, choice.x)

@@ -105,7 +105,7 @@ def client_costs(cells: int = 1000) -> Client:
             store.write(cell.id, arrays, about)
         writing = (perf_counter() - start) / cells
         start = perf_counter()
-        find_missing(store, listed)
+        find_missing(store, listed, print)
         resuming = (perf_counter() - start) / cells
     return Client(1e3 * entering, 1e3 * resuming, 1e3 * writing)
 

@@ -19,7 +19,7 @@ from spillover import delays
 from spillover.graph import SparseGraph
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
-from spillover.simulation.machine import cores
+from spillover.simulation.replications import cores
 from tests.support import sparse
 
 SPARSITY = 1e-3
@@ -100,7 +100,7 @@ OTHERS: dict[str, tuple[Any, Any, Any]] = {
 
 
 def our_seconds(replications: int, times: int, policy: Any = NDCSEM, world: Any = WORLD, delay: Any = DELAY) -> Seconds:
-    """Of one run among so many."""
+    """Seconds of one run in a batch."""
     spent = timed(lambda: sp.simulate(policy, world, delay, replications=replications), times)
     return Seconds(spent.elapsed / replications, spent.processor / replications)
 

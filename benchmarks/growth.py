@@ -1,4 +1,4 @@
-"""How cost grows with rounds, arms, edges, delay, learners and cells: processor time, exponents and a figure."""
+"""Measure how cost grows with rounds, arms, edges, delay, learners and cells: times, exponents and a figure."""
 
 import tempfile
 from collections.abc import Callable
@@ -88,7 +88,7 @@ def run_cells(cells: int) -> None:
 
 
 def plans(policy: Any) -> dict[str, dict[int, Callable[[], object]]]:
-    """What to measure: for each quantity, the work at each size.
+    """List for each quantity the work at each size.
 
     Up to 100 arms have matrices, from 1,000 on lists of candidate edges, and from 10,000 on so has the world.
     """

@@ -85,7 +85,7 @@ def one_learner(policy: Any, rounds: int = 3000) -> float:
 
 
 def many_learners(policy: Any, count: int) -> Iterator[tuple[int, float]]:
-    """The same of so many Learners in one call each, for each of those that act: all, a tenth, one."""
+    """Microseconds of many Learners in one call, for each of those that act: all, a tenth, one."""
     learners, draws = sp.Learners(policy, PROBLEM, range(count)), np.random.default_rng(0)
     for _ in range(START):
         x = learners.choose()

@@ -19,7 +19,7 @@ start = perf_counter()
 import spillover.cli
 loaded = perf_counter()
 from spillover import kernels
-from spillover.recommendation.question import build_policy
+from spillover.recommendation.decide import build_policy
 from spillover.recommendation import RECOMMENDED
 from spillover.history import read_history, replay_history
 from spillover.history.replay import next_reasons
@@ -55,7 +55,7 @@ def write_history(path: Path, arms: int, rounds: int, budget: int, noise: float 
 
 
 def processor_time() -> float:
-    """Of all processes that this one has started and that are done: what other work on the machine leaves alone."""
+    """Processor time of all processes that this one has started and that are done: other work does not change it."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -15,7 +15,7 @@ ROUNDS = 500
 
 
 def simulated(policy: Any, replications: int) -> float:
-    """Of processor time."""
+    """Microseconds of processor time a round."""
     world = sp.SyntheticSEM(horizon=ROUNDS, changes=())
     spent = timed(lambda: sp.simulate(policy, world, 5, replications=replications), times=3)
     return spent.processor / ROUNDS / replications * 1e6

@@ -19,7 +19,7 @@ TIERS = (("random",), ("cts", "ftrl", "cucb"), ("sem-ucb",), ("ndc-sem", "ndc-se
 
 
 def final_regrets(seed: int) -> dict[str, np.ndarray]:
-    """Of all policies, (replications,) each, on identical draws."""
+    """Final regret of all policies, (replications,) each, on identical draws."""
     policies = {name: make() for name, make in POLICIES.items()}
     policies["ndc-sem-tuned"] = load_experiment("synthetic").policies["ndc-sem-tuned"].policy(str(DELAY))
     return {

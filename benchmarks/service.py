@@ -29,7 +29,7 @@ import numpy as np
 
 from benchmarks.service_streams import DECISIONS, complete, filled, items_of, names
 from spillover.learner.one import Learner
-from spillover.recommendation.choose import chosen, learned
+from spillover.recommendation.decide import chosen, learned
 from spillover.service import Outcome, Service, SqliteLog
 from spillover.service.ledger import Ledger
 from spillover.service.tables import history_of

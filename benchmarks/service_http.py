@@ -26,7 +26,7 @@ from benchmarks.service_process import Served, history_file, serving
 from benchmarks.service_streams import filled
 from spillover.history import read_history
 from spillover.learner.one import Learner
-from spillover.recommendation.choose import learned
+from spillover.recommendation.decide import learned
 from spillover.service import Service, SqliteLog
 from spillover.service.ledger import Ledger
 
@@ -202,7 +202,7 @@ def bare_decisions(table: Path, arms: int) -> list[float]:
 
 
 def question_of(budget: int) -> Any:
-    from spillover.recommendation.question import Question
+    from spillover.recommendation.decide import Question
 
     return Question(budget=budget)
 

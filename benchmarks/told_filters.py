@@ -1,4 +1,4 @@
-"""What is known of the means by a policy that is told how they move: filters for `benchmarks.told`.
+"""Filters of the means for a policy that is told how they move, for `benchmarks.told`.
 
 A filter has the means of all arms of all worlds, (worlds, n), and E[(m - level)+] of each uncertain mean m.
 """

@@ -1,4 +1,4 @@
-"""How many files of the package three calls pass through: `next` on a CSV, a round of `simulate`, an outcome posted.
+"""Count the files that three calls pass through: `next` on a CSV, a round of `simulate`, an outcome posted.
 
 A file counts if a function of it runs; a move is a call from a function of one file to a function of another. Nothing
 that runs while a module is loaded counts, and each call is made once before, so that nothing is left to load.

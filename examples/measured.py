@@ -61,7 +61,7 @@ def without_blocks(text: str) -> str:
 
 
 def printed_by(command: str) -> str:
-    """What a command prints: a Python script or module of the repository."""
+    """Run a command and return what it prints: a Python script or module of the repository."""
     program, *words = shlex.split(command)
     if program != "python":
         raise ValueError(f"command = {command!r}: must start with python")

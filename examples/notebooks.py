@@ -31,7 +31,7 @@ def cleared(cell: Any, place: int) -> Any:
 
 
 def shown(notebook: Any) -> list[Any]:
-    """What a reader sees; of pictures, only that there is one: their bytes depend on the fonts' versions."""
+    """List what a reader sees; of pictures, only that there is one: their bytes depend on the fonts' versions."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     return [
         {kind: "a picture" if kind == PICTURES else text for kind, text in output.get("data", output).items()}

@@ -36,7 +36,7 @@ BLOCK = re.compile(r"(?<=```console\n)(.*?)(?=```)", re.DOTALL)
 
 
 def run(line: str, folder: Path) -> str:
-    """What a command prints, in a folder: `spillover ...`, or a Python script of the examples."""
+    """Run a command in a folder and return what it prints: `spillover ...`, or a Python script of the examples."""
     program, *words = shlex.split(line)
     if program == "spillover":
         with contextlib.chdir(folder):  # in this process, which need not start anew for each command

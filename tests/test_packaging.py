@@ -1,10 +1,12 @@
 """The wheel works alone: without this checkout, and without the packages that only some users need."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,22 @@ def test_one_version_everywhere():
     assert spillover.__version__ == PROJECT["version"]
     done = subprocess.run([sys.executable, "-m", "spillover", "--version"], capture_output=True, text=True)
     assert done.stdout == f"spillover {spillover.__version__}\n"
+
+
+def imported(folder: str) -> set[str]:
+    """The packages that a folder imports."""
+    text = "".join(path.read_text("utf-8") for path in (ROOT / folder).rglob("*.py"))
+    return set(re.findall(r"^ *(?:from|import) (\w+)", text, re.MULTILINE)) - sys.stdlib_module_names
+
+
+def test_every_package_that_is_imported_is_declared():
+    extras = PROJECT["optional-dependencies"]
+    needed = [*PROJECT["dependencies"], *(line for lines in extras.values() for line in lines)]
+    declared = set(re.findall(r"[a-z0-9-]+", " ".join(re.split("[<>=;]", line)[0].lower() for line in needed)))
+    used = imported("src") | imported("tests")
+    sources = packages_distributions()
+    for package in used & sources.keys():
+        assert declared & {name.lower().replace("_", "-") for name in sources[package]}, package
 
 
 @pytest.mark.long  # builds the package, and installs it with its dependencies

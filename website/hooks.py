@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site (`hooks:` in mkdocs.yml)."""
+"""Functions that MkDocs calls while it builds the site (`hooks:` in mkdocs.yml)."""
 
 import logging
 import posixpath

@@ -31,12 +31,12 @@ def generated(config: MkDocsConfig, path: str) -> File:
 
 
 def site_path(path: Path) -> str:
-    """Where a file of the repository is on the site."""
+    """Find a file of the repository on the site."""
     return path.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 
 def repository_path(site: str) -> str:
-    """Where a page of the site is in the repository."""
+    """Find a page of the site in the repository."""
     return site if site in PAGES or site.split("/")[0] in FOLDERS else f"docs/{site}"
 
 

@@ -1,4 +1,4 @@
-"""What a careful analyst computes by hand: differences of means, and regressions with robust standard errors."""
+"""Numbers that an analyst computes by hand: differences of means, and regressions with robust standard errors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

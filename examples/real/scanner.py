@@ -20,14 +20,14 @@ def within_households(values: pd.DataFrame, households: pd.Series) -> pd.DataFra
 
 
 def effects(sold: pd.DataFrame, promotions: pd.DataFrame, households: pd.Series) -> dict[tuple[str, str], Estimate]:
-    """What promoting a brand does to each brand's purchases, by (promoted, bought), compared within households."""
+    """Estimate what promoting a brand does to the purchases of each, by (promoted, bought), within households."""
     return pooled_effects(within_households(sold, households), within_households(promotions, households), households)
 
 
 def pooled_effects(
     sold: pd.DataFrame, promotions: pd.DataFrame, households: pd.Series
 ) -> dict[tuple[str, str], Estimate]:
-    """The same, but all purchases are compared with each other, whoever made them."""
+    """Estimate these effects with all purchases compared, whoever made them."""
     rows = {brand: regression(sold[brand], promotions, clustered(households)) for brand in sold}
     return {(str(arm), str(brand)): rows[brand][str(arm)] for arm in promotions for brand in sold}
 

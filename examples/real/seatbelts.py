@@ -30,7 +30,7 @@ def controlled(outcome: str, law: pd.Series, rows: slice = slice(None)) -> Estim
 
 
 def placebos(outcome: str) -> list[float]:
-    """The same step at months in which nothing happened: three years after the start to two before the law."""
+    """Estimate the step at months in which nothing happened: three years after the start to two before the law."""
     law_starts = int(table["law"].to_numpy().argmax())
     month = pd.Series(range(len(table)))
     steps = range(3 * YEAR, law_starts - 2 * YEAR)

@@ -78,7 +78,7 @@ class World:
             self.post[day + delay + self.rng.randint(0, 2)].append({"parts": parts})  # sent twice
 
     def delivered(self, day: int) -> list[dict[str, Any]]:
-        """What arrives on a day, in any order, but a correction after what it corrects."""
+        """List what arrives on a day, in any order, but a correction after what it corrects."""
         found = self.post.pop(day, [])
         self.rng.shuffle(found)
         return sorted(found, key=lambda message: "correct" in message)
@@ -162,7 +162,7 @@ def play(stream: Stream, days: int, seed: int) -> World:
 
 
 def verify(stream: Stream, world: World) -> None:
-    """What is recorded is the truth, the log is whole, and `spillover next` gives the same answer from the export."""
+    """Check that the record is true, the log is whole, and `spillover next` gives the same answer from the export."""
     for line in stream.state()["rounds"]:
         for arm, outcome in line["outcomes"].items():
             for name in ("z", "y"):

@@ -5,62 +5,61 @@ in the namespaces `policies`, `graph`, `environments`, `delays`, `constraints`, 
 `state` and `rng`.
 """
 
-from pkgutil import resolve_name
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state
-from spillover.contracts import Policy
-from spillover.contracts import Traits as Traits
-from spillover.delays import ConstantDelay as ConstantDelay
-from spillover.delays import GeometricDelay as GeometricDelay
-from spillover.delays import LossyDelay as LossyDelay
-from spillover.delays import RecordedDelay as RecordedDelay
-from spillover.delays import UniformDelay as UniformDelay
-from spillover.environments import FixedSEM, SyntheticSEM
-from spillover.graph import AdaptiveGraph as AdaptiveGraph
-from spillover.graph import CandidateGraph as CandidateGraph
-from spillover.graph import SparseGraph as SparseGraph
-from spillover.learner.many import Learners
-from spillover.learner.one import Learner
-from spillover.policies import NDCSEM, SwitchingSEM
-from spillover.policies import SEMUCB as SEMUCB
-from spillover.policies import Constrained as Constrained
-from spillover.policies import InstrumentalSEM as InstrumentalSEM
-from spillover.policies import Uniform as Uniform
-from spillover.rng import Rng
-from spillover.simulation import Run as Run
-from spillover.simulation import replay, rounds, simulate
-from spillover.types import Choice as Choice
-from spillover.types import Explanation as Explanation
-from spillover.types import Feedback as Feedback
-from spillover.types import Outcome as Outcome
-from spillover.types import Problem
-
 if TYPE_CHECKING:
-    from spillover import theory
+    from spillover import constraints, delays, environments, graph, metrics, policies, rng, simulation, state, theory
+    from spillover.contracts import Policy
+    from spillover.contracts import Traits as Traits
+    from spillover.delays import ConstantDelay as ConstantDelay
+    from spillover.delays import GeometricDelay as GeometricDelay
+    from spillover.delays import LossyDelay as LossyDelay
+    from spillover.delays import RecordedDelay as RecordedDelay
+    from spillover.delays import UniformDelay as UniformDelay
+    from spillover.environments import FixedSEM, SyntheticSEM
     from spillover.evaluation.evaluate import evaluate
+    from spillover.graph import AdaptiveGraph as AdaptiveGraph
+    from spillover.graph import CandidateGraph as CandidateGraph
+    from spillover.graph import SparseGraph as SparseGraph
+    from spillover.learner import Learner, Learners
+    from spillover.policies import NDCSEM, SwitchingSEM
+    from spillover.policies import SEMUCB as SEMUCB
+    from spillover.policies import Constrained as Constrained
+    from spillover.policies import InstrumentalSEM as InstrumentalSEM
+    from spillover.policies import Uniform as Uniform
     from spillover.recommendation import next_decision
+    from spillover.rng import Rng
+    from spillover.simulation import Run as Run
+    from spillover.simulation import replay, rounds, simulate
     from spillover.simulation.comparison import Comparisons as Comparisons
     from spillover.simulation.comparison import PairedComparison as PairedComparison
     from spillover.simulation.comparison import compare
     from spillover.simulation.comparison import compare_across as compare_across
+    from spillover.types import Choice as Choice
+    from spillover.types import Explanation as Explanation
+    from spillover.types import Feedback as Feedback
+    from spillover.types import Outcome as Outcome
+    from spillover.types import Problem
 
 __version__ = "0.1.0"
 
-LOADED_LATER = {  # when they are first used: what a simulation or a learner does not need
-    "Comparisons": "spillover.simulation.comparison:Comparisons",
-    "PairedComparison": "spillover.simulation.comparison:PairedComparison",
-    "assessment": "spillover.assessment",
-    "compare": "spillover.simulation.comparison:compare",
-    "compare_across": "spillover.simulation.comparison:compare_across",
-    "evaluate": "spillover.evaluation:evaluate",
-    "evaluation": "spillover.evaluation",
-    "experiments": "spillover.experiments",
-    "history": "spillover.history",
-    "next_decision": "spillover.recommendation:next_decision",
-    "recommendation": "spillover.recommendation",
-    "theory": "spillover.theory",
+SOURCES = {  # of the names: each is loaded when it is first used
+    "contracts": "Policy Traits",
+    "delays": "ConstantDelay GeometricDelay LossyDelay RecordedDelay UniformDelay",
+    "environments": "FixedSEM SyntheticSEM",
+    "evaluation": "evaluate",
+    "graph": "AdaptiveGraph CandidateGraph SparseGraph",
+    "learner": "Learner Learners",
+    "policies": "NDCSEM SEMUCB Constrained InstrumentalSEM SwitchingSEM Uniform",
+    "recommendation": "next_decision",
+    "rng": "Rng",
+    "simulation": "Run replay rounds simulate",
+    "simulation.comparison": "Comparisons PairedComparison compare compare_across",
+    "types": "Choice Explanation Feedback Outcome Problem",
 }
+MODULE_OF = {name: f"spillover.{module}" for module, names in SOURCES.items() for name in names.split()}
 
 __all__ = [
     "NDCSEM",
@@ -92,10 +91,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in LOADED_LATER:
-        return resolve_name(LOADED_LATER[name])
-    raise AttributeError(f"module 'spillover' has no attribute {name!r}")
+    if name in MODULE_OF:
+        found = getattr(import_module(MODULE_OF[name]), name)
+    elif not name.startswith("_") and find_spec(f"spillover.{name}") is not None:
+        found = import_module(f"spillover.{name}")
+    else:
+        raise AttributeError(f"module 'spillover' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *LOADED_LATER})
+    return sorted({*globals(), *MODULE_OF, *__all__})

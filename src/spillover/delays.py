@@ -180,13 +180,17 @@ class LossyDelay(Delay):
         return self.delay.depends_on_rewards
 
     def draw(self, t: int, rng: Rng, batch: Batch = ()) -> IntArray:
-        lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
-        return np.where(lost[..., None] if self.per_arm else lost, NEVER, self.delay.draw(t, rng, batch))
+        lost = self.draw_lost(rng, batch)
+        return np.where(lost, NEVER, self.delay.draw(t, rng, batch))
 
     def draw_given(self, t: int, x: BoolArray, z: Array, rng: Rng, batch: Batch = ()) -> IntArray:
+        lost = self.draw_lost(rng, batch)
+        return np.where(lost, NEVER, self.delay.draw_given(t, x, z, rng, batch))
+
+    def draw_lost(self, rng: Rng, batch: Batch) -> BoolArray:
+        """Draw whether outcomes are lost, before anything else is drawn."""
         lost = np.broadcast_to(rng.uniform(1)[..., 0], batch) < self.loss
-        late = self.delay.draw_given(t, x, z, rng, batch)
-        return np.where(lost[..., None] if self.per_arm else lost, NEVER, late)
+        return lost[..., None] if self.per_arm else lost
 
     @property
     def foreseeable(self) -> bool:
@@ -366,7 +370,7 @@ class BadNewsDelay(Delay):
 
 
 def from_call(rng: Rng, calls: int) -> Rng:
-    """The same streams, `draws` draws later."""
+    """Skip the first `calls` draws of the streams."""
     rng.calls = calls
     return rng
 

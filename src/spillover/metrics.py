@@ -66,7 +66,7 @@ def graph_mse(estimate: Array, truth: Array) -> Array:
 
 
 def sparse_graph_mse(estimate: Any, truth: Any) -> Array:
-    """The same for graphs as `scipy.sparse.coo_array`, (*batch, n, n); the estimate may have further axes before.
+    """Mean squared error of graphs as `scipy.sparse.coo_array`, (*batch, n, n); the estimate may have axes before.
 
     >>> from scipy.sparse import coo_array
     >>> sparse_graph_mse(coo_array(np.array([[0.0, 0.5], [0, 0]])), coo_array(np.zeros((2, 2)))).item()

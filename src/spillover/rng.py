@@ -15,7 +15,7 @@ from spillover.validate import require
 
 
 class Purpose(IntEnum):
-    """What a stream is for; streams of different purposes are independent.
+    """The purpose of a stream; streams of different purposes are independent.
 
     >>> rng = Rng(0)
     >>> (rng.at(Purpose.WORLD, 1).uniform(2) == rng.at(Purpose.DELAY, 1).uniform(2)).any()
@@ -101,7 +101,7 @@ class Rng:
         return other
 
     def spread(self, batch: tuple[int, ...]) -> "Rng":
-        """The same streams for a larger batch that this one broadcasts to: the added axes share the replications."""
+        """Broadcast the streams to a larger batch: the added axes share the replications."""
         other = self.at(Purpose(int(self.purpose)))
         other.round = self.round
         other.keys = np.broadcast_to(self.keys, (*batch, 2))
@@ -115,7 +115,7 @@ class Rng:
         return other
 
     def restarted(self) -> "Rng":
-        """The same streams at the same purpose and round, from the beginning: they repeat earlier draws."""
+        """Start the streams again at the same purpose and round: they repeat earlier draws."""
         other = self.at(Purpose(int(self.purpose)))
         other.round = self.round
         return other

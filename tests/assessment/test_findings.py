@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from spillover.assessment import assess
-from spillover.assessment.data import checked_data
-from spillover.assessment.pooled import pooled_effect
+from spillover.assessment.assess import pooled_effect
+from spillover.assessment.reduced_form import checked_data
 from tests.assessment.panels import panel
 from tests.assessment.worlds import days, months, table
 

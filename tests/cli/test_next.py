@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from spillover.history.example import example_file
-from spillover.recommendation.question import usable_names
+from spillover.recommendation.decide import usable_names
 from tests.cli.calls import call, outside
 
 HEADER = "round,arm,chosen,z,y"

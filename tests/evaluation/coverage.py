@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 import spillover as sp
-from spillover.evaluation.log import log_of
 from spillover.evaluation.posterior import drawn_worlds
 from spillover.evaluation.worlds import (
     effect_of_each_arm,
     interval_of,
+    log_of,
     of_best_sets,
     of_decisions,
     of_policy,

@@ -11,9 +11,8 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.evaluation.log import log_of, weighed
 from spillover.evaluation.posterior import Evidence, Process, drawn_paths, drawn_worlds, filtered
-from spillover.evaluation.worlds import of_decisions
+from spillover.evaluation.worlds import log_of, of_decisions, weighed
 from spillover.history import read_history
 from spillover.history.example import example_file
 from tests.reference.off_policy_reference import OBP, estimates, obp_problem
@@ -195,7 +194,7 @@ def test_no_more_is_left_than_the_whole_total(seed, monkeypatch):
     assert 0.0 < found.bound.gain[1] <= found.earned
     assert min(answer.interval[0] for answer in found.rows) >= 0.0
     assert min(answer.course.low.min() for answer in found.rows) >= 0.0
-    monkeypatch.setattr("spillover.evaluation.log.possible_payoff", lambda *_, **__: (-np.inf, np.inf))
+    monkeypatch.setattr("spillover.evaluation.worlds.possible_payoff", lambda *_, **__: (-np.inf, np.inf))
     free = evaluated()
     assert free.bound.gain[1] > free.earned  # what the model alone would say
 

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import spillover as sp
-from spillover.evaluation.log import log_of
 from spillover.evaluation.posterior import drawn_worlds
-from spillover.evaluation.worlds import LoggedRounds, interval_of, of_best_sets, of_decisions, of_policy
+from spillover.evaluation.worlds import LoggedRounds, interval_of, log_of, of_best_sets, of_decisions, of_policy
 from spillover.history import read_history
 from spillover.history.example import example_file
 from spillover.rng import Purpose

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,8 +55,8 @@ def begin(tmp_path, monkeypatch):
 
     def begin_one(cluster, *more):
         asked = ["run", "experiment.toml", "--engine", "dask", "--address", cluster.address, "--no-report", "--quiet"]
-        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-        process = subprocess.Popen(command(*asked, *more), env=environment(), **given)
+        given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(command(*asked, *more), env=environment(), start_new_session=True, **given)
         started.append(process)
         return process
 

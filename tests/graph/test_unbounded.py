@@ -1,5 +1,7 @@
 """Cyclic graphs without a bound on their rows, as in the paper: a spectral radius of 1 or more is refused by name."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -49,7 +51,7 @@ def test_weights_exist_below_a_radius_of_one(learner, scale, exists):
 
 PAIR = sp.Problem(2, 2, acyclic=False, reward_range=(-3.0, 1.0))
 POLICIES = (sp.NDCSEM, sp.SEMUCB, sp.SwitchingSEM, sp.policies.GLRSEMUCB, sp.policies.DiscountedTS)
-PAIRS = [(make, SparseGraph(sparsity=0.0, row_bound=None)) for make in POLICIES]
+PAIRS: list[tuple[Any, Any]] = [(make, SparseGraph(sparsity=0.0, row_bound=None)) for make in POLICIES]
 PAIRS += [(sp.NDCSEM, PaperTunedGraph(row_bound=None))]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.core.batches import learns_histories
 from spillover.state import leaves
 from spillover.types import Feedback
 from tests.live.learners import LIVE, PROBLEM, learner_of, problem_for
@@ -36,14 +37,16 @@ def assert_finite(learner: sp.Learner) -> None:
 def after_history(name: str, x: np.ndarray, z: np.ndarray, y: np.ndarray, problem: sp.Problem) -> sp.Learner:
     """A learner that has seen a history, in large steps (`catch_up`), as `spillover next` learns one."""
     learner = sp.Learner(sp.policies.POLICIES[name](), problem, seed=1)
-    policy, state, count = learner.policy, learner.state, len(x)
+    policy: Any = learner.policy
+    state, count = learner.state, len(x)
     if problem.observes != "both":
         z = np.full_like(z, np.nan)
     if problem.observes == "payoff":
         y = np.concatenate([y.sum(axis=1, keepdims=True), np.zeros_like(y[:, 1:])], axis=1)
     ages, arrived = np.zeros(count, np.int64), np.ones(count, np.bool_)
-    state = policy.catch_up(state, Feedback(x, z, y, ages, arrived), 1, learner.rng)
-    learner.state = policy.solve(state)
+    past = learns_histories(policy)
+    state = past.catch_up(state, Feedback(x, z, y, ages, arrived), 1, learner.rng)
+    learner.state = past.solve(state)
     learner.rounds = count
     return learner
 

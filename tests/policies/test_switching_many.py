@@ -8,6 +8,7 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import suited
+from spillover.core.batches import learns_histories
 from spillover.delays import GeometricDelay
 from spillover.graph import CandidateGraph
 from spillover.policies.switching_many import SwitchingOfMany
@@ -98,11 +99,13 @@ def test_a_history_stored_by_columns_is_learned_as_one_stored_by_rows():
     x = np.argsort(draws.random((rounds, n)), axis=1) < 6
     z = np.where(x, draws.random((rounds, n)), 0.0)
     problem, found = sp.Problem(n_arms=n, budget=6), []
-    policy = suited(sp.SwitchingSEM(), problem)
+    policy: Any = suited(sp.SwitchingSEM(), problem)
     for order in ("C", "F"):
         choices, rewards, outcomes = (np.array(part, order=order) for part in (x, z, z))
         history = sp.Feedback(choices, rewards, outcomes, np.zeros(rounds, np.int64), np.ones(rounds, np.bool_))
-        found.append(policy.catch_up(policy.init(problem, Rng(0).at(Purpose.START)), history, 1, Rng(0)))
+        found.append(
+            learns_histories(policy).catch_up(policy.init(problem, Rng(0).at(Purpose.START)), history, 1, Rng(0))
+        )
     by_rows, by_columns = found
     for ours, theirs in zip(by_columns.belief, by_rows.belief, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -5,7 +5,7 @@ import numpy as np
 import spillover as sp
 from spillover.assessment import assess
 from spillover.reasons import reasons
-from spillover.recommendation.cautions import cautions
+from spillover.recommendation.result import cautions
 from tests.assessment.worlds import table
 
 

@@ -5,6 +5,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -129,3 +130,20 @@ def test_a_name_that_no_study_has_is_refused(tmp_path) -> None:
     script = SimpleNamespace(**runpy.run_path(str(ROOT / "examples" / "study_numbers.py")))
     with pytest.raises(ValueError, match="name = 'regrets': must be one of setting, blind"):
         script.numbers("beyond", "regrets", tmp_path)
+
+
+def leaves(texts, prefix=""):
+    """The dotted keys of a table of texts."""
+    for key, value in texts.items():
+        yield from leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "src/spillover_studies").rglob("texts.toml")), ids=lambda p: p.parts[-2]
+)
+def test_every_text_of_a_page_is_used(path) -> None:
+    code = "".join(module.read_text("utf-8") for module in path.parent.rglob("*.py"))
+    named = {part for text in re.findall(r'"([\w.-]+)"', code) for part in (text, text.rpartition(".")[2])}
+    for key in leaves(tomllib.loads(path.read_text("utf-8"))):
+        _, name, *_ = key.replace("simulated.captions", "captions").split(".") if "." in key else ("", key)
+        assert name in named or key in named, key

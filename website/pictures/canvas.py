@@ -1,4 +1,4 @@
-"""What the pictures share: a sheet without axes, boxes, circles and arrows, in the colours of the other figures."""
+"""Parts of all pictures: a sheet without axes, boxes, circles and arrows, in the colours of the other figures."""
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

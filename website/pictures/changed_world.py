@@ -1,4 +1,4 @@
-"""What a change does: two policies in a world in which the best arms become the worst, from a simulation."""
+"""Draw what a change does: two policies in a world in which the best arms become the worst, from a simulation."""
 
 import numpy as np
 from matplotlib.axes import Axes

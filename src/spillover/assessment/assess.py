@@ -1,15 +1,16 @@
-"""The assessment of a table: counts, averages, the reduced form, and findings."""
+"""Assess a table: counts, averages, the reduced form, the pooled effect of units chosen once, and findings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.assessment.data import MOST_ARMS, ArmAverages, Data, arm_averages, checked_data
 from spillover.assessment.findings import (
     DECISIVE,
+    FINE,
     NOTE,
+    WARNING,
     Finding,
     choice_findings,
     context_findings,
@@ -20,9 +21,225 @@ from spillover.assessment.findings import (
     timing_findings,
     total_findings,
 )
-from spillover.assessment.pooled import Pooled, pooled_effect, pooled_findings
-from spillover.assessment.reduced_form import Groups, ReducedForm, context_moves, groups_of, reduced_form, unknown_form
-from spillover.types import BoolArray
+from spillover.assessment.reduced_form import (
+    MOST_ARMS,
+    ArmAverages,
+    Data,
+    Groups,
+    ReducedForm,
+    arm_averages,
+    checked_data,
+    context_moves,
+    groups_of,
+    reduced_form,
+    unknown_form,
+)
+from spillover.formatting import Interval, count_of, format_estimate, short_number
+from spillover.types import Array, BoolArray, IntArray
+
+FEWEST_UNITS = 5
+MOST_STRETCHES = 2  # in which a unit was chosen
+LASTING = 0.5  # of the switches that as many choices in a random order would have: with fewer, choices last
+FEW = 5  # chosen units below which their own differences do not tell how far units differ by chance
+SURELY = 0.99  # confidence from which on trends before the choices speak against parallel ones
+MOST_WORK = 3e9  # additions and multiplications, roughly: a second
+
+
+class Pooled(NamedTuple):
+    """The average effect of choosing a unit on its own outcome in a round, over the rounds in which it was chosen.
+
+    >>> from spillover.assessment import assess
+    >>> x = [[week >= start for start in (2, 3, 4, 9, 9, 9)] for week in range(6)]
+    >>> y = [[unit + week + 2 * x[week][unit] for unit in range(6)] for week in range(6)]
+    >>> found = assess(x, y).pooled
+    >>> round(found.effect, 6), found.treated, found.controls
+    (2.0, 3, 3)
+    """
+
+    effect: float
+    error: float  # standard error; NaN where there are too few units to tell
+    interval: Interval  # 95%
+    freedom: float  # degrees of freedom of its t distribution
+    treated: int  # units that were chosen, and have an outcome to compare with
+    controls: int  # units that were never chosen
+    before: Interval | None  # 99% interval of the same comparison before the first choice; includes 0 if trends agree
+    by_controls: bool  # whether the error is that of units never chosen, because few were chosen
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the rounds before the choices leave parallel trends possible."""
+        return self.before is None or self.before[0] <= 0.0 <= self.before[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = {name: None if value != value else value for name, value in self._asdict().items()}
+        plain["interval"] = list(self.interval) if np.isfinite(self.error) else None
+        return plain | {"before": None if self.before is None else list(self.before)}
+
+
+class Estimate(NamedTuple):
+    """An effect, and how its error was found."""
+
+    effect: float
+    error: float
+    freedom: float
+    by_controls: bool
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        from scipy.special import stdtrit  # imported here, because simulations do not need SciPy
+
+        reach = float(stdtrit(self.freedom, 0.5 + confidence / 2)) * self.error
+        return self.effect - reach, self.effect + reach
+
+
+def pooled_effect(data: Data) -> Pooled | None:
+    """The pooled effect; None where arms are no units of this kind."""
+    if not data.own or not (data.amounts == data.x).all() or not are_units(data.x):
+        return None
+    (rounds, units), known = data.x.shape, np.isfinite(data.y)
+    if not known.any() or units * rounds**2 * (units + rounds) > MOST_WORK:
+        return None
+    y = data.y - data.y[known].mean()
+    used = np.isfinite(imputed(y, data.x, known)).any(axis=0)
+    if not used.any():
+        return None
+    found = estimated(y, data.x, known)
+    return Pooled(
+        effect=found.effect,
+        error=found.error,
+        interval=found.interval(),
+        freedom=found.freedom,
+        treated=int(used.sum()),
+        controls=int((~data.x.any(axis=0) & known.any(axis=0)).sum()),
+        before=before_choices(y, data.x, known),
+        by_controls=found.by_controls,
+    )
+
+
+def are_units(x: BoolArray) -> bool:
+    """Whether all arms were chosen in one or two stretches at most, which last, or in one or two rounds."""
+    rounds, units = x.shape
+    times = x.sum(axis=0)
+    if units < FEWEST_UNITS or rounds < 2 or not ((times > 0) & (times < rounds)).any():
+        return False
+    starts = x[0] + (x[1:] & ~x[:-1]).sum(axis=0)
+    if starts.max() > MOST_STRETCHES:
+        return False
+    switches, expected = (x[1:] != x[:-1]).sum(), (2.0 * times * (rounds - times) / rounds).sum()
+    return bool(switches <= LASTING * expected or times.max() <= MOST_STRETCHES)
+
+
+def imputed(y: Array, x: BoolArray, known: BoolArray) -> Array:
+    """The outcomes of chosen units less those imputed without the choice, (rounds, units); NaN elsewhere.
+
+    NaN too where nothing is there to compare with: a unit that was always chosen, a round in which all were.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    idle = (known & ~x).astype(float)
+    counts, sums = idle.sum(axis=0), np.where(idle > 0, y, 0.0).sum(axis=0)
+    share = np.divide(idle, counts, out=np.zeros_like(idle), where=counts > 0)
+    shared = idle @ share.T  # (rounds, rounds): how far two rounds have units to compare
+    left = np.where(idle > 0, y, 0.0).sum(axis=1) - share @ sums
+    group = connected_components(shared > 0, directed=False)[1]
+    anchor = (group[:, None] == group).astype(float)  # levels of rounds that are compared add up to 0
+    level = np.linalg.solve(np.diag(idle.sum(axis=1)) - shared + anchor, left)
+    unit = np.divide(sums - level @ idle, counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    home = group[idle.argmax(axis=0)]  # of the rounds that a unit is compared in
+    comparable = known & x & (idle.sum(axis=1) > 0)[:, None] & (group[:, None] == home)
+    return np.where(comparable, y - unit - level[:, None], np.nan)
+
+
+def average_of(y: Array, x: BoolArray, known: BoolArray, units: BoolArray | IntArray) -> float:
+    """The effect from some of the units."""
+    beyond = imputed(y[:, units], x[:, units], known[:, units])
+    return float(np.nanmean(beyond)) if np.isfinite(beyond).any() else np.nan
+
+
+def estimated(y: Array, x: BoolArray, known: BoolArray) -> Estimate:
+    """The effect, with an error by the jackknife over units; if few were chosen, by placebos among those never chosen.
+
+    Units, not outcomes, are independent: the outcomes of a unit may hang together in any way.
+    """
+    beyond = imputed(y, x, known)
+    cells = np.isfinite(beyond).sum(axis=0)
+    effect = float(np.nanmean(beyond))
+    never = np.flatnonzero(~x.any(axis=0) & known.any(axis=0))
+    chosen = np.flatnonzero(cells)
+    if len(chosen) < FEW <= len(never):
+        error = placebo_error(y, x, known, cells, never)
+        return Estimate(effect, error, len(never) - 1.0, True)
+    if len(chosen) < 2:
+        return Estimate(effect, np.nan, np.nan, False)
+    strata = [chosen, never] if len(never) > 1 else [np.flatnonzero(known.any(axis=0))]
+    variances = [jackknife(y, x, known, stratum) for stratum in strata]
+    worth = [cells.sum() ** 2 / (cells**2).sum(), *[float(len(never))] * (len(strata) - 1)]  # Kish
+    total = sum(variances)
+    spread = sum(part**2 / max(count - 1.0, 1.0) for part, count in zip(variances, worth, strict=True))
+    return Estimate(effect, float(np.sqrt(total)), total**2 / spread if spread > 0 else worth[0] - 1.0, False)
+
+
+def jackknife(y: Array, x: BoolArray, known: BoolArray, stratum: IntArray) -> float:
+    """The variance that comes from a stratum of units: each is left out once."""
+    everyone = np.arange(x.shape[1])
+    without = np.array([average_of(y, x, known, everyone != unit) for unit in stratum])
+    without = without[np.isfinite(without)]
+    return float(((without - without.mean()) ** 2).sum() * (len(without) - 1) / len(without))
+
+
+def placebo_error(y: Array, x: BoolArray, known: BoolArray, cells: IntArray, never: IntArray) -> float:
+    """The standard error if chosen units differ by chance as those never chosen do.
+
+    The choices of each chosen unit are given to each unit never chosen, which is compared with the others of them.
+    """
+    chosen, count = np.flatnonzero(cells), len(never)
+    found = np.empty((len(chosen), count))
+    for k, unit in enumerate(chosen):
+        for j in range(count):
+            fake = np.zeros((len(x), count), np.bool_)
+            fake[:, j] = x[:, unit]
+            found[k, j] = average_of(y[:, never], fake, known[:, never], np.arange(count))
+    share = cells[chosen] / cells.sum()
+    unlike = np.nanmean(found**2, axis=1) * (count - 1) / count  # a placebo is compared with one unit less
+    together = np.nanmean((share @ found) ** 2) * (count - 1) / count
+    return float(np.sqrt(share**2 @ unlike + together / count))
+
+
+def before_choices(y: Array, x: BoolArray, known: BoolArray) -> Interval | None:
+    """The interval of the effect of choices that were not made yet: the later half of the rounds before the first."""
+    first = np.where(x.any(axis=0), x.argmax(axis=0), 0)
+    clock = np.arange(len(x))[:, None]
+    early = (clock >= (first + 1) // 2) & (clock < first)
+    ever = np.logical_or.accumulate(x, axis=0)
+    idle = known & ~ever
+    if not np.isfinite(imputed(y, early, idle)).any():
+        return None
+    found = estimated(y, early, idle)
+    return found.interval(SURELY) if np.isfinite(found.error) else None
+
+
+def pooled_findings(found: Pooled | None) -> Iterator[Finding]:
+    """The pooled effect in words, with what it assumes; a warning where the rounds before speak against that."""
+    if found is None:
+        return
+    sure = np.isfinite(found.error)
+    size = format_estimate(found.effect, found.interval) if sure else short_number(found.effect)
+    sentence = (
+        f"Pooled over {count_of(found.treated, 'chosen unit')}: choosing a unit changes its own outcome by {size} a "
+        "round, compared with units not chosen at the time. This assumes parallel trends: without the choice, its "
+        "outcome would have moved as theirs did."
+    )
+    if found.by_controls:
+        sentence += f" How far units differ by chance is taken from the {found.controls:,} never chosen."
+    if not sure:
+        sentence += " There are too few units to say how sure this is."
+    yield Finding("pooled-effect", FINE, sentence)
+    if found.before is not None and not found.parallel:
+        low, high = (short_number(end) for end in found.before)
+        sentence = (
+            f"Trends were not parallel: chosen units had moved away from the others before they were chosen, by {low} "
+            f"to {high}. The pooled effect may be no more than that."
+        )
+        yield Finding("trends-differ", WARNING, sentence)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.assessment.data import ArmAverages, Data, Season, follows, seasons
-from spillover.assessment.reduced_form import Groups, ReducedForm, basis_of
+from spillover.assessment.reduced_form import ArmAverages, Data, Groups, ReducedForm, Season, basis_of, follows, seasons
 from spillover.formatting import count_of, join_names, short_number
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted

@@ -9,8 +9,7 @@ from click.shell_completion import get_completion_class
 
 from spillover import __version__
 from spillover.cli.app import Command, Group
-from spillover.cli.bound import bound
-from spillover.cli.catalogue import policies
+from spillover.cli.catalogue import bound, policies
 from spillover.cli.output import json_option, note, print_json, print_table
 from spillover.cli.runs import report, reproduce, run, tune
 from spillover.cli.serve import serve, token

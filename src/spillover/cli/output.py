@@ -12,7 +12,7 @@ import click
 
 from spillover import kernels
 from spillover.formatting import printable
-from spillover.recommendation.question import to_json_types
+from spillover.recommendation.decide import to_json_types
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 

@@ -28,13 +28,12 @@ from spillover.cli.output import ProgressBar, json_option, note, print_answer, p
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
 from spillover.evaluation.evaluate import DRAWS, Asked, evaluate_history, policies_of
-from spillover.evaluation.log import propensities_of
+from spillover.evaluation.worlds import propensities_of
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
 from spillover.reasons import Reasons
-from spillover.recommendation.decide import answer
-from spillover.recommendation.question import RECOMMENDED, Question, search_effort
+from spillover.recommendation.decide import RECOMMENDED, Question, answer, search_effort
 from spillover.recommendation.text import overview
 
 LISTED_SIGNS = 8  # missing from the font, in a message

@@ -326,11 +326,8 @@ def searched_set(
 
     It is inf if another set could do better on arms with infinite scores.
     """
-    scores, rng = np.asarray(scores, float), rng or Rng(0)
-    validate.require(bool((np.asarray(budget) >= 0).all()), "budget", budget, "whole numbers >= 0")
+    scores, rng = checked_scores(scores, budget, effort), rng or Rng(0)
     given = check_constraints(constraints)
-    validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
-    check_effort(effort)
     could_gain = np.zeros(scores.shape[:-1])
     if not given:
         return top_arms(scores, budget, rng), could_gain
@@ -353,6 +350,15 @@ def searched_set(
             raise Infeasible(conflict(given, n, int(s), names))
         x[here] = found.reshape(x[here].shape)
     return x, could_gain
+
+
+def checked_scores(scores: Any, budget: Any, effort: int) -> Array:
+    """The scores as an array; what a search is given is checked."""
+    found = np.asarray(scores, float)
+    validate.require(bool((np.asarray(budget) >= 0).all()), "budget", budget, "whole numbers >= 0")
+    validate.require(not np.isnan(found).any(), "scores", found, "numbers, not NaN: every arm needs a score")
+    check_effort(effort)
+    return found
 
 
 def check_effort(effort: int) -> None:
@@ -391,11 +397,8 @@ def best_answer(
     >>> answer.x.astype(int), answer.value, answer.bound
     (array([1, 1, 0]), 1.4, 1.4)
     """
-    scores, rng = np.asarray(scores, float), rng or Rng(0)
-    validate.require(bool((np.asarray(budget) >= 0).all()), "budget", budget, "whole numbers >= 0")
+    scores, rng = checked_scores(scores, budget, effort), rng or Rng(0)
     validate.require(scores.ndim == 1, "shape of scores", scores.shape, "(n,): no batch")
-    validate.require(not np.isnan(scores).any(), "scores", scores, "numbers, not NaN: every arm needs a score")
-    check_effort(effort)
     given, names = check_constraints(constraints), None if arms is None else tuple(arms)
     rows = compile_rows(given, len(scores), int(budget), names)
     answer = best_row(scores, rng.uniform(len(scores)), rows, effort)

@@ -126,7 +126,7 @@ class ConstrainedWorld:
 
 @dataclass(frozen=True, kw_only=True)
 class ConstrainedManyArms(ConstrainedWorld):
-    """The same around a world that tells its graph as a list of edges."""
+    """A constrained world around one that tells its graph as a list of edges."""
 
     world: SparseWorld
 

@@ -67,12 +67,12 @@ class Surroundings:
         return np.asarray(for_rounds(t, self.loading, 1) * np.clip(drawn, -LARGEST_CAUSE, LARGEST_CAUSE))
 
     def of_arms(self, order: list[int]) -> "Surroundings":
-        """The same surroundings with the arms in another order."""
+        """Put the arms in another order."""
         moved = {"on_baseline": self.on_baseline[..., order, :], "on_effect": self.on_effect[..., order, :]}
         return replace(self, baseline=self.baseline[..., order], loading=self.loading[..., order], **moved)
 
     def spread(self, batch: Batch) -> "Surroundings":
-        """The same surroundings for every replication of a batch."""
+        """Repeat the surroundings for every replication of a batch."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(self, **{name: np.broadcast_to(v, (*batch, *v.shape)) for name, v in given.items()})
 

@@ -159,7 +159,7 @@ class SyntheticSEM:
         return flat.reshape(*batch, n, n)
 
     def draw_edges(self, rng: Rng, batch: Batch) -> EdgeLists:
-        """The same for many arms, without a place for every possible edge."""
+        """Draw the edges of many arms, without a place for every possible edge."""
         effect, cause = np.divmod(draw_pairs(rng, batch, self.n_arms, self.edges), self.n_arms)
         return sorted_edges(effect, cause, np.broadcast_to(self.draw_weights(rng), effect.shape), self.n_arms)
 

@@ -65,7 +65,7 @@ class SEMWorld:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def repeated(self, batch: Batch) -> "SEMWorld":
-        """The same world for every replication of a batch."""
+        """Repeat the world for every replication of a batch."""
         graphs, gain, levels = (np.broadcast_to(v, (*batch, *v.shape)) for v in (self.graphs, self.gain, self.levels))
         around = self.surroundings.spread(batch) if self.surroundings is not None else None
         return replace(self, graphs=graphs, gain=gain, levels=levels, surroundings=around, cache={})
@@ -93,18 +93,22 @@ class SEMWorld:
     @cached_property
     def problem(self) -> Problem:
         """The problem, as a policy knows it, without graph and means; the range of y covers all feasible decisions."""
+        n, around, rewards = self.gain.shape[-1], self.surroundings, (0.0, self.largest_reward)
+        if around is not None and self.observes == "both":
+            rewards = reward_range(around, self.largest_reward)
+        problem = Problem(n, self.budget, self.acyclic, rewards, self.overall_range(), observes=self.observes)
+        if around is None:
+            return problem
+        return problem._replace(context=around.columns, baseline=around.has_baseline)
+
+    def overall_range(self) -> Array:
+        """Bound the outcomes y of feasible decisions, (*batch, 2)."""
         columns = np.sort(self.total, axis=-1) * self.largest_reward
         largest = columns[..., -self.budget :].sum(axis=-1)
         least = np.minimum(columns[..., : self.budget], 0.0).sum(axis=-1)  # where spill-over hurts
-        n, around = self.graphs.shape[-1], self.surroundings
-        if around is None:
-            overall = np.stack([least.min(axis=(-1, -2)), largest.max(axis=(-1, -2))], axis=-1)
-            rewards = (0.0, self.largest_reward)
-            return Problem(n, self.budget, self.acyclic, rewards, overall, observes=self.observes)
-        overall = outcome_range(self, around, least, largest)
-        rewards = reward_range(around, self.largest_reward) if self.observes == "both" else (0.0, self.largest_reward)
-        problem = Problem(n, self.budget, self.acyclic, rewards, overall, observes=self.observes)
-        return problem._replace(context=around.columns, baseline=around.has_baseline)
+        if self.surroundings is not None:
+            return outcome_range(self, self.surroundings, least, largest)
+        return np.stack([least.min(axis=(-1, -2)), largest.max(axis=(-1, -2))], axis=-1)
 
     @property
     def largest_reward(self) -> float:
@@ -399,7 +403,7 @@ class EdgeLists(NamedTuple):
         return self._replace(weight=np.abs(self.weight))
 
     def broadcast(self, batch: Batch) -> "EdgeLists":
-        """The same edges for every replication of a batch."""
+        """Repeat the edges for every replication of a batch."""
         start, effect, weight = self
         return EdgeLists(
             np.broadcast_to(start, (*batch, *start.shape)),
@@ -488,17 +492,6 @@ class ManyArmsWorld(SEMWorld):
         from spillover.tabular import to_networkx
 
         return to_networkx(self.edges(t), self.arms, threshold=threshold)
-
-    @cached_property
-    def problem(self) -> Problem:
-        n, around = self.gain.shape[-1], self.surroundings
-        rewards = (0.0, self.largest_reward)
-        if around is not None and self.observes == "both":
-            rewards = reward_range(around, self.largest_reward)
-        problem = Problem(n, self.budget, self.acyclic, rewards, self.overall_range(), observes=self.observes)
-        if around is None:
-            return problem
-        return problem._replace(context=around.columns, baseline=around.has_baseline)
 
     def overall_range(self) -> Array:
         """(*batch, 2): bounds of y, whatever is chosen; with surroundings for four deviations of noise."""

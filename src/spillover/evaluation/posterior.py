@@ -4,8 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.evaluation.log import Log
-from spillover.evaluation.worlds import Worlds
+from spillover.evaluation.worlds import Log, Worlds
 from spillover.types import Array
 
 JITTER = 1e-10  # of the prior variance, so that covariances can be factored

@@ -88,13 +88,7 @@ def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool
     own_name = checked_name(file, content)
     title = content.get("title", own_name)
     check_text(file, ("title",), title)
-    worlds, counts = read_worlds(file, read_group(file, content, "worlds"), any_size)
-    delays = {
-        key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
-    }
-    policies = {
-        key: read_policy(file, key, given, list(delays)) for key, given in read_group(file, content, "policies").items()
-    }
+    parts, counts = read_parts(file, content, any_size)
     numbers: dict[str, Any] = {
         key: read_whole(file, (key,), content[key], least) for key, least in LEAST.items() if key in content
     }
@@ -102,10 +96,8 @@ def parse_experiment(text: str, name: str = "experiment.toml", *, any_size: bool
         name=own_name,
         title=title,
         **numbers,
-        worlds=worlds,
-        delays=delays,
-        policies=policies,
-        studies=read_studies(file, content, worlds, delays, policies),
+        **parts,
+        studies=read_studies(file, content, parts),
         world_replications=counts,
         text=text,
     )
@@ -187,6 +179,16 @@ def read_group(file: File, content: dict[str, Any], key: str) -> dict[str, Any]:
     return found
 
 
+def read_parts(file: File, content: dict[str, Any], any_size: bool) -> tuple[dict[str, Any], dict[str, int]]:
+    """Read the worlds, delays and policies by name, and the replications of worlds that have their own number."""
+    worlds, counts = read_worlds(file, read_group(file, content, "worlds"), any_size)
+    found = read_group(file, content, "delays").items()
+    delays = {key: make(file, ("delays", key), given, DELAYS) for key, given in found}
+    found = read_group(file, content, "policies").items()
+    policies = {key: read_policy(file, key, given, list(delays)) for key, given in found}
+    return {"worlds": worlds, "delays": delays, "policies": policies}, counts
+
+
 def read_worlds(file: File, given: dict[str, Any], any_size: bool) -> tuple[dict[str, Any], dict[str, int]]:
     """Read the environments, and the replications of those that have their own number."""
     worlds, counts = {}, {}
@@ -250,9 +252,8 @@ def refuse_grids(file: File, place: Place, policy: Any) -> None:
             file.refuse((*place, *name.split(".")), f"{name} = {given!r}: must be one value (a grid is for tuning)")
 
 
-def read_studies(file: File, content: dict[str, Any], *known: dict[str, Any]) -> tuple[Comparison, ...]:
-    """Read the studies; by default one with all combinations."""
-    groups = dict(zip(("worlds", "delays", "policies"), known, strict=True))
+def read_studies(file: File, content: dict[str, Any], groups: dict[str, Any]) -> tuple[Comparison, ...]:
+    """Read the studies; by default one with all combinations of the worlds, delays and policies in `groups`."""
     tables = content.get("studies", [{}])
     if not isinstance(tables, list) or not tables or not all(isinstance(study, dict) for study in tables):
         file.refuse(("studies",), f"studies = {tables!r}: must be tables, [[studies]]")
@@ -328,14 +329,9 @@ def parse_search(
     """
     file = File(name, text)
     content = read_toml(file, SEARCH)
-    worlds, counts = read_worlds(file, read_group(file, content, "worlds"), any_size)
+    parts, counts = read_parts(file, content, any_size)
     if counts:
         file.refuse(("worlds", next(iter(counts)), "replications"), "replications: must be given once, at the top")
-    delays = {
-        key: make(file, ("delays", key), given, DELAYS) for key, given in read_group(file, content, "delays").items()
-    }
-    read = read_group(file, content, "policies").items()
-    policies = {key: read_policy(file, key, given, list(delays)) for key, given in read}
     numbers: dict[str, Any] = {"replications": 20, "seed": TUNING_SEED, "reported": 0}
     numbers |= {
         key: read_whole(file, (key,), content[key], int(key == "replications")) for key in numbers if key in content
@@ -355,9 +351,7 @@ def parse_search(
         return Search(
             name=checked_name(file, content),
             title=str(content.get("title", content["name"])),
-            worlds=worlds,
-            delays=delays,
-            policies=policies,
+            **parts,
             grid=grid,
             **numbers,
         )

@@ -18,7 +18,7 @@ from spillover.figures.style import figure_of, file_stem
 from spillover.files import write_atomically
 from spillover.metrics import mean_interval
 from spillover.report.claims import format_ci, paired_interval
-from spillover.report.tables import final_table, html_table, parameter_table, show_final
+from spillover.report.tables import final_table, parameter_table, show_final, wide_table
 
 
 def short_body(sentences: Sequence[str], numbers: pd.DataFrame, caption: str = "") -> str:
@@ -30,8 +30,7 @@ def short_body(sentences: Sequence[str], numbers: pd.DataFrame, caption: str = "
     whole = len(sentences) in (3, 4) and all(sentence.endswith(".") for sentence in sentences)
     validate.require(whole, "sentences", list(sentences), "three or four, each with its full stop")
     text = [str(name) for name in numbers.columns if not numbers[name].map(has_number).any()]
-    table = html_table(numbers, caption=caption, text=text)
-    return f'<p>{escape(" ".join(sentences))}</p><div class="wide">{table}</div>'
+    return f"<p>{escape(' '.join(sentences))}</p>{wide_table(numbers, caption=caption, text=text)}"
 
 
 def has_number(cell: object) -> bool:
@@ -141,7 +140,7 @@ def final_regret(results: Results, titles: Mapping[str, str]) -> str:
         records = [r for group in studies(results, world).values() for r in group]
         if records:
             caption = f"{regret_title(world, titles)}: final expected regret, mean [95% interval]"
-            tables.append(f'<div class="wide">{html_table(show_final(final_table(records)), caption=caption)}</div>')
+            tables.append(wide_table(show_final(final_table(records)), caption=caption))
     note = (
         "<p>The blind rounds are the first D + 1, before any outcome arrives. Ratios are those to the regret of the "
         "delayed oracle, paired. The last column is the share of replications in which a policy has the lowest "
@@ -154,7 +153,7 @@ def parameters(results: Results, without: Sequence[str] = ()) -> str:
     """The parameters of the policies that are compared; without: columns that say nothing new."""
     table = parameter_table(results.experiment, main_policies(results), main_delays(results))
     shown = table.drop(columns=list(without), errors="ignore").fillna("–")
-    return f'<div class="wide">{html_table(shown, text=("policy",))}</div>'
+    return wide_table(shown, text=("policy",))
 
 
 def settings(results: Results) -> str:

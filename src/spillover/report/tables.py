@@ -226,6 +226,11 @@ def html_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] 
     return html_columns([str(name) for name in frame.columns], cells, text=text, caption=caption)
 
 
+def wide_table(frame: pd.DataFrame, *, caption: str = "", text: Collection[str] = ("policy", "label")) -> str:
+    """`html_table` in a box that scrolls on a narrow page."""
+    return f'<div class="wide">{html_table(frame, caption=caption, text=text)}</div>'
+
+
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table for a document.
 

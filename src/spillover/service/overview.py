@@ -9,9 +9,7 @@ import numpy as np
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.reasons import reasons
-from spillover.recommendation.choose import learned
-from spillover.recommendation.decide import changes_seen
-from spillover.recommendation.question import Question
+from spillover.recommendation.decide import Question, changes_seen, learned
 from spillover.service.decisions import finite
 from spillover.service.events import DecisionIssued
 from spillover.service.ledger import Ledger

@@ -16,7 +16,7 @@ from spillover.history.record import MOST_ARMS, natural_order
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, SwitchingSEM
-from spillover.recommendation.question import Question, search_effort
+from spillover.recommendation.decide import Question, search_effort
 from spillover.service.errors import invalid_of, naming, require
 from spillover.service.events import digest_of
 from spillover.types import Problem

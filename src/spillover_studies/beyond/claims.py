@@ -10,19 +10,14 @@ from spillover.metrics import Interval
 from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, Variant, format_ci, paired_interval, sign_verdict
 from spillover.report.tables import paired_ratio
 from spillover_studies.beyond.settings import (
-    ARM_DELAYS,
-    CHANGED,
-    DENSITY,
     FOR_ANOTHER,
     MAIN,
-    MISDATED,
-    MISTUNED,
     OURS,
     PAPERS,
     PRINTED,
     REFERENCE,
+    TEXTS,
     TUNED,
-    UNITS,
     VARIED,
     Family,
     Multiple,
@@ -157,12 +152,7 @@ def against_rivals(found: list[Multiple]) -> str:
             best = min(rivals, key=lambda rival: float(rival.ratio.mean))
             settings += 1
             clear += float(paired_ratio(one.record, best.record).high) < 1
-    if not settings:
-        return ""
-    return (
-        "Switching-SEM, with the same constants everywhere, has less regret than the best of the other policies in "
-        f"{clear} of {settings} settings, by paired 95% intervals."
-    )
+    return TEXTS("conclusions.rivals", clear=clear, settings=settings) if settings else ""
 
 
 def mistuned(found: list[Multiple]) -> str:
@@ -178,10 +168,8 @@ def mistuned(found: list[Multiple]) -> str:
     worst, tuned, name = max(costs, key=lambda cost: float(cost[0].mean))
     worse = sum(float(ratio.low) > 1 for ratio, _, _ in costs)
     better = sum(float(ratio.high) < 1 for ratio, _, _ in costs)
-    return (
-        f"Parameters tuned for another delay give NDC-SEM clearly more regret in {worse} of {len(costs)} cases and "
-        f"clearly less in {better}; the worst, those for D = {tuned} at {name}, multiply it by {format_ci(worst, 2)}."
-    )
+    cases = {"cases": len(costs), "worse": worse, "better": better}
+    return TEXTS("conclusions.mistuned", **cases, tuned=tuned, name=name, worst=worst)
 
 
 def misdated(found: list[Multiple]) -> str:
@@ -198,7 +186,7 @@ def misdated(found: list[Multiple]) -> str:
             where = max(ratios, key=lambda name: float(ratios[name].mean))
             label = dated[where].record.label
             parts.append(f"{format_ci(ratios[where], 2)} for {label} (at {where})")
-    return f"Doing without dates multiplies the regret by up to {', and by up to '.join(parts)}." if parts else ""
+    return TEXTS("conclusions.misdated", parts=", and by up to ".join(parts)) if parts else ""
 
 
 def density(found: list[Multiple]) -> str:
@@ -215,13 +203,16 @@ def few_worlds(one: Multiple) -> str:
     if not worst.any():
         return ""
     error = one.record.graph_error[:, -1]
-    return (
-        f"With {one.setting.name} the mean is that of a few worlds: {one.record.label} has "
-        f"{float(np.median(own / oracle)):.2f} times the delayed oracle's regret in the median world, and more than "
-        f"{FAR:g} times in {int(worst.sum())} of {len(own)}. An arm that gave no reward when it was tried has shown "
-        "nothing of its effects; Switching-SEM takes them to be small, and may not try it again. The mean squared "
-        f"error of its graph after the last round is {float(error[worst].mean()):.3f} in these worlds, "
-        f"{float(error[~worst].mean()):.3f} in the others."
+    return TEXTS(
+        "conclusions.few_worlds",
+        setting=one.setting.name,
+        label=one.record.label,
+        median=float(np.median(own / oracle)),
+        far=FAR,
+        worst=int(worst.sum()),
+        worlds=len(own),
+        error=float(error[worst].mean()),
+        others=float(error[~worst].mean()),
     )
 
 
@@ -236,7 +227,7 @@ def trend(found: list[Multiple], start: str) -> str:
         if len(own := list(by_policy(found, policy).values())) > 1:
             first, last = (format_ci(own[k].ratio, 2) for k in (0, -1))
             parts.append(f"from {first} to {last} for {own[0].record.label}")
-    return f"{start}, the regret over the delayed oracle's goes {', and '.join(parts)}." if parts else ""
+    return TEXTS("conclusions.trend", start=start, parts=", and ".join(parts)) if parts else ""
 
 
 def units(found: list[Multiple]) -> str:
@@ -247,10 +238,7 @@ def units(found: list[Multiple]) -> str:
         if len(own) > 1:
             means = [float(one.ratio.mean) for one in own.values()]
             parts.append(f"{next(iter(own.values())).record.label} {max(means) / min(means):.2f}")
-    if not parts:
-        return ""
-    factors = ", ".join(parts)
-    return f"From one unit to another the regret over the delayed oracle's changes by up to this factor: {factors}."
+    return TEXTS("conclusions.units", factors=", ".join(parts)) if parts else ""
 
 
 def arm_delays(found: list[Multiple]) -> str:
@@ -264,17 +252,14 @@ def arm_delays(found: list[Multiple]) -> str:
             parts.append(f"{ratio} for {base.record.label} ({worst.setting.name})")
     if not parts:
         return ""
-    return (
-        f"Waiting for the slowest arm multiplies the regret with {found[0].setting.name} by up to "
-        f"{', and by up to '.join(parts)}."
-    )
+    return TEXTS("conclusions.arm_delays", setting=found[0].setting.name, parts=", and by up to ".join(parts))
 
 
 CONCLUSIONS = {
-    MISTUNED.name: mistuned,
-    MISDATED.name: misdated,
-    DENSITY.name: density,
-    CHANGED.name: changed,
-    UNITS.name: units,
-    ARM_DELAYS.name: arm_delays,
+    "mistuned": mistuned,
+    "misdated": misdated,
+    "density": density,
+    "changed": changed,
+    "units": units,
+    "arm-delays": arm_delays,
 }

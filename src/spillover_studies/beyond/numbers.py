@@ -20,6 +20,7 @@ from spillover_studies.beyond.settings import (
     PRINTED,
     REFERENCE,
     SWEEPS,
+    TEXTS,
     TUNED,
     VARIED,
     Family,
@@ -31,23 +32,17 @@ from spillover_studies.beyond.settings import (
 
 def in_short(results: Results) -> str:
     """Three sentences, then regrets as multiples of the delayed oracle's."""
-    caption = (
-        "Final expected regret as a multiple of the delayed oracle's (which knows the graph, and the means of the "
-        "latest round whose outcome has arrived), with 95% intervals"
-    )
-    return short_body((best_policy(results), parameters(results), claims(results)), numbers(results), caption)
+    sentences = (best_policy(results), parameters(results), claims(results))
+    return short_body(sentences, numbers(results), TEXTS("short.caption"))
 
 
 def best_policy(results: Results) -> str:
     """Count the settings in which our policy is the best one beyond doubt."""
     findings = [found for _, records in families_run(results, MAIN + VARIED) if (found := least_regret(records))]
     if not findings:
-        return "Switching-SEM was not run beside other policies."
+        return TEXTS("short.no_best")
     clear = sum(found.verdict == HOLDS for found in findings)
-    return (
-        f"Switching-SEM, without tuning, has less regret than every other policy in {clear} of {len(findings)} "
-        "settings (95% intervals of paired differences)."
-    )
+    return TEXTS("short.best", clear=clear, settings=len(findings))
 
 
 def parameters(results: Results) -> str:
@@ -59,21 +54,15 @@ def parameters(results: Results) -> str:
             shares.append(f"{format_ci(share, 2)} at D = {family.delay}")
             multiples_of_ours.append(f"{float(paired_ratio(records[TUNED], records[OURS]).mean):.1f}")
     if not shares:
-        return "NDC-SEM was not run with two sets of parameters."
-    return (
-        "Tuning NDC-SEM for each delay on other worlds multiplies the regret that it has with the paper's printed "
-        f"parameters by {', '.join(shares)}; that leaves {', '.join(multiples_of_ours)} times the regret of "
-        "Switching-SEM."
-    )
+        return TEXTS("short.no_parameters")
+    return TEXTS("short.parameters", shares=", ".join(shares), multiples=", ".join(multiples_of_ours))
 
 
 def claims(results: Results) -> str:
     found = beyond_claims(results)
-    return (
-        f"Of what we claim about these policies, {verdict_counts([claim.verdict for claim in found])}."
-        if found
-        else "No claim can be decided."
-    )
+    if not found:
+        return TEXTS("short.no_claims")
+    return TEXTS("short.claims", counts=verdict_counts([claim.verdict for claim in found]))
 
 
 def numbers(results: Results) -> pd.DataFrame:
@@ -130,7 +119,7 @@ def varied(results: Results) -> str:
 
 def conclusions(results: Results) -> str:
     """The sentence that each sweep ends with."""
-    points = (f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS)
+    points = (f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS.values())
     return "\n".join(fill(point, 120, subsequent_indent="  ", break_on_hyphens=False) for point in points)
 
 

@@ -44,7 +44,7 @@ class CovidData(NamedTuple):
     negative_counts: int
 
     def scaled(self, unit: float) -> "CovidData":
-        """The same data in units of `unit` cases."""
+        """Express the data in units of `unit` cases."""
         names = ("specific", "overall", "unshifted_specific", "unshifted_overall", "expected")
         return self._replace(**{name: getattr(self, name) / unit for name in names})
 

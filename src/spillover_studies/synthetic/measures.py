@@ -9,10 +9,11 @@ import numpy as np
 from spillover.environments import SyntheticSEM
 from spillover.experiments import Record, Results
 from spillover.metrics import Interval, graph_mse
-from spillover.report.claims import FAILS, HOLDS, OPEN, final_regret, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, final_regret, format_ci, sign_verdict
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 from spillover.types import Array, BoolArray, IntArray
+from spillover_studies.texts import Texts
 
 DELAYS = ("50", "200", "400")  # the paper's
 TUNED, PRINTED, ONCE = "ndc-sem-tuned", "ndc-sem", "ndc-sem-once"
@@ -29,9 +30,11 @@ ORACLE, SWITCHING = "delayed-oracle", "switching-sem"
 SHOWN = (TUNED, PRINTED, ONCE, SEM_UCB, SEM_UCB_TUNED, *BLIND, "random", SWITCHING, ORACLE)
 EXACT = 1e-6  # an error of the graph below which it counts as learned; that of an empty graph is about 0.025
 
-
 SPAN = 300  # rounds over which a slope is taken
 SHARE = 0.1  # of the random policy's regret a round: below it a policy counts as recovered
+CLOSE = 0.9  # of the delayed oracle's ratio
+STEEPER = 1.25  # slope at long delays over that at short ones, up to which growth counts as linear
+TEXTS = Texts(__package__, span=SPAN, share=SHARE, exact=EXACT, close=CLOSE, steeper=STEEPER)
 
 
 def regret_at(record: Record, rounds: IntArray) -> Array:
@@ -139,6 +142,11 @@ def study_start(results: Results, policy: str, environment: SyntheticSEM | None 
 def by_delay(finding: Callable[[str], str]) -> str:
     """The finding at each of the paper's delays."""
     return "; ".join(f"D = {delay}: {finding(delay)}" for delay in DELAYS)
+
+
+def interval_by_delay(found: Callable[[str], Interval], digits: int = 0) -> str:
+    """The interval at each of the paper's delays."""
+    return by_delay(lambda delay: format_ci(found(delay), digits))
 
 
 def at_every_delay(found: Callable[[str], Iterable[Interval]]) -> str:

@@ -19,6 +19,7 @@ from spillover_studies.synthetic.measures import (
     PRINTED,
     SEM_UCB_TUNED,
     SHOWN,
+    TEXTS,
     TUNED,
     listed,
 )
@@ -30,17 +31,16 @@ def in_short(results: Results, claims: list[Claim] | None = None) -> str:
     """A few sentences, then final regret of every policy at every delay; claims: if they are known already."""
     worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
     counts = tally(all_claims(results) if claims is None else claims)
-    sentences = (*tunings(results), f"The paper's claims outside its Covid-19 study, each with a row below: {counts}.")
-    caption = f"Final expected regret over {worlds} fresh worlds, mean [95% interval]; less is better"
-    return short_body(sentences, regret_table(results), caption)
+    sentences = (*tunings(results), TEXTS("short.claims", tally=counts))
+    return short_body(sentences, regret_table(results), TEXTS("short.caption", worlds=worlds))
 
 
 def tunings(results: Results) -> tuple[str, str, str]:
     """Rank NDC-SEM among the paper's policies with each set of parameters, each in a few words."""
     return (
-        f"Of the paper's policies, NDC-SEM tuned for each delay {standing(results, TUNED)}{against_tuned(results)}.",
-        f"With the paper's printed parameters, it {standing(results, PRINTED)}.",
-        f"Tuned once for all delays, it {standing(results, ONCE)}.",
+        TEXTS("short.tuned", standing=standing(results, TUNED), against=against_tuned(results)),
+        TEXTS("short.printed", standing=standing(results, PRINTED)),
+        TEXTS("short.once", standing=standing(results, ONCE)),
     )
 
 
@@ -73,7 +73,7 @@ def against_tuned(results: Results) -> str:
     """List the delays at which tuned NDC-SEM does not beat SEM-UCB that was tuned with the same effort."""
     found = {d: paired_interval(*(results.record("fresh", d, name) for name in (SEM_UCB_TUNED, TUNED))) for d in DELAYS}
     missed = [delay for delay, difference in found.items() if float(difference.low) <= 0]
-    return f". Over SEM-UCB tuned with the same effort it has no clear lead at D = {listed(missed)}" if missed else ""
+    return TEXTS("short.against", missed=listed(missed)) if missed else ""
 
 
 def regret_table(results: Results) -> pd.DataFrame:

@@ -40,55 +40,36 @@ from spillover_studies.synthetic.measures import (
     SEM_UCB,
     SEM_UCB_TUNED,
     SHOWN,
+    TEXTS,
     TUNED,
     best_of_all,
     recovery,
 )
 from spillover_studies.synthetic.numbers import in_short
 
-NDC_SEM_SHOWN = (
-    "NDC-SEM has the parameters that were tuned for each delay on other worlds, and beside them those that the paper "
-    "prints."
-)
 WITHOUT = ("no-graph", "no-discount", "by-arrival", "no-graph-no-discount", "no-graph-by-arrival", "random-start")
 
 
 def one_world(results: Results, draw: Draw) -> str:
     """The paper's two figures as it has them: regret and optimality ratio in one instance."""
     runs = len(results.record("picture", DELAYS[0], TUNED).replications)
-    note = (
-        f"<p>One world, as in the paper: graph and means are drawn once, from a seed that was not chosen by its "
-        f"outcome, and {runs} runs in it differ in the rewards only. The paper's own means are known from a figure "
-        "only. What one world shows need not hold in another: the next section counts.</p>"
+    panels, caption = (
+        ratio_panels(ratio_records(results, "picture")),
+        TEXTS("captions.optimality-ratio-picture", runs=runs),
     )
-    figure = regret(results, "picture", draw)
-    ratio = draw(
-        "optimality-ratio-picture",
-        ratio_panels(ratio_records(results, "picture"))[0],
-        f"The paper's Fig. 6: optimality ratio by stationary period in this world, mean and 95% interval of {runs} "
-        f"runs. {NDC_SEM_SHOWN}",
-    )
-    return note + figure + ratio
+    figures = regret(results, "picture", draw) + draw("optimality-ratio-picture", panels[0], caption)
+    return TEXTS("notes.one_world", runs=runs) + figures
 
 
 def regret(results: Results, world: str, draw: Draw) -> str:
     """The paper's Fig. 2, with both tunings of NDC-SEM."""
     found = default.studies(results, world)
     count = len(next(iter(found.values()))[0].replications)
-    caption = (
-        f"The paper's Fig. 2: cumulative expected regret by round, mean and 95% band of {count} replications; vertical "
-        "lines: changes of the means. The delayed oracle knows the means of the latest round whose outcome has "
-        f"arrived. Switching-SEM is ours, not the paper's; it has no parameters. {NDC_SEM_SHOWN}"
-    )
-    return draw(f"regret-{world}", regret_panels(found)[0], caption)
+    return draw(f"regret-{world}", regret_panels(found)[0], TEXTS("captions.regret", count=count))
 
 
 def final_regret_tables(results: Results, titles: dict[str, str]) -> str:
-    note = (
-        "<p>Both tunings of NDC-SEM compete for the last column; how often each has less regret than all rivals is "
-        "counted above.</p>"
-    )
-    return note + default.final_regret(results, titles)
+    return TEXTS("notes.final_regret") + default.final_regret(results, titles)
 
 
 def ratio_records(results: Results, world: str) -> dict[str, list[Record]]:
@@ -98,11 +79,8 @@ def ratio_records(results: Results, world: str) -> dict[str, list[Record]]:
 
 
 def adaptation(results: Results, draw: Draw) -> str:
-    caption = (
-        "The paper's Fig. 6 over fresh worlds: optimality ratio by stationary period, the share of the oracle's arms "
-        f"that a policy chooses. Mean and 95% interval. {NDC_SEM_SHOWN}"
-    )
-    return draw("optimality-ratio", ratio_panels(ratio_records(results, "fresh"))[0], caption)
+    panels = ratio_panels(ratio_records(results, "fresh"))
+    return draw("optimality-ratio", panels[0], TEXTS("captions.optimality-ratio"))
 
 
 def statements(results: Results, delay: str) -> dict[str, BoolArray]:
@@ -134,11 +112,7 @@ def counts(results: Results) -> str:
         {"statement": text, **{f"D = {delay}": int(found[delay][text].sum()) for delay in DELAYS}}
         for text in found[DELAYS[0]]
     ]
-    note = (
-        f"<p>The number of worlds, of {worlds}, in which a statement is true of the single run in that world. A paper "
-        "that shows one instance shows one of these worlds.</p>"
-    )
-    return note + html_table(pd.DataFrame(rows), text=("statement",))
+    return TEXTS("notes.counts", worlds=worlds) + html_table(pd.DataFrame(rows), text=("statement",))
 
 
 def model(draw: Draw) -> str:
@@ -153,15 +127,7 @@ def model(draw: Draw) -> str:
         name_arrow(ax, x, y, f"A[{edge.effect + 1},{edge.cause + 1}]", EDGE_STYLES[edge.kind].color)
     for arm in range(len(matrix)):
         name_arrow(ax, arm, 0.8 * input_depth(len(matrix), edges), f"F[{arm + 1},{arm + 1}]", INPUT)
-    caption = (
-        "The paper's Fig. 1: four arms, the effects A[i,j] of overall reward j on overall reward i, "
-        "and the instantaneous rewards z from below, with gains F, which are 1 from there on."
-    )
-    note = (
-        "<p>The overall reward of an arm is its own instantaneous reward, if it is chosen, plus what other arms' "
-        "overall rewards add: y = A y + z. The payoff of a round is the sum of y. An edge j → i is A[i, j].</p>"
-    )
-    return note + draw("example-graph", ax, caption)
+    return TEXTS("notes.model") + draw("example-graph", ax, TEXTS("captions.example-graph"))
 
 
 def name_arrow(ax: Axes, x: float, y: float, text: str, color: str) -> None:
@@ -171,22 +137,11 @@ def name_arrow(ax: Axes, x: float, y: float, text: str, color: str) -> None:
 
 def graph(results: Results, draw: Draw) -> str:
     records = [results.record("fresh", delay, TUNED) for delay in DELAYS]
-    over_time = draw(
-        "graph-error",
-        graph_error_figure(records),
-        "Mean squared error of the adjacency learned by NDC-SEM (tuned), mean and 95% band over fresh worlds. The "
-        "mean is that of a few worlds: an arm that is not chosen shows nothing of its effects until the means change. "
-        "The claims above count the worlds in which the graph is learned.",
-    )
+    over_time = draw("graph-error", graph_error_figure(records), TEXTS("captions.graph-error"))
     first = results.record("picture", DELAYS[0], TUNED)
     truth = picture_instance(results).adjacency(1)
-    pair = draw(
-        "graph-learned",
-        graph_pair(truth, first.adjacency[0], names=first.arms or None)[0],
-        f"The true graph of one world, and the estimate of NDC-SEM (tuned) after the last round (D = {first.delay}, "
-        "replication 0). An edge j → i is the effect of arm j's overall reward on arm i's.",
-    )
-    return over_time + pair
+    pair = graph_pair(truth, first.adjacency[0], names=first.arms or None)
+    return over_time + draw("graph-learned", pair[0], TEXTS("captions.graph-learned", delay=first.delay))
 
 
 def against_delay(results: Results, draw: Draw) -> str:
@@ -196,26 +151,11 @@ def against_delay(results: Results, draw: Draw) -> str:
     means = {
         name: float(name.split()[-1]) / (2 if name in random else 1) for name in dict.fromkeys(r.delay for r in records)
     }
-    note = (
-        "<p>One setting of γ and ξ for all delays, with and without the graph. A short delay needs a larger ξ: the "
-        "paper's counts contain a factor γ^D, so with one ξ the bonus is smaller at D = 0 than at D = 50, and the "
-        "regret need not be lowest there.</p>"
-    )
-    caption = (
-        "Final expected regret against the mean delay, with the same parameters at all delays; hollow: random delays, "
-        "uniform from 0 to twice the mean (shifted slightly to the right). 95% intervals over fresh worlds."
-    )
-    return note + draw("regret-by-delay", delay_figure(records, means, random=random), caption)
+    ax = delay_figure(records, means, random=random)
+    return TEXTS("notes.delay") + draw("regret-by-delay", ax, TEXTS("captions.regret-by-delay"))
 
 
 def ablations(results: Results, draw: Draw) -> str:
-    body = (
-        "<p>Final regret of NDC-SEM, tuned, without one of its parts (all else equal) minus that of the full policy, "
-        "in the same worlds. Without a discount, weighting by action and by arrival are the same, so two cells of "
-        "graph × discount × delay-awareness coincide. At a constant delay the two weightings differ only by a factor "
-        "γ^D in all counts: the paper's rule, taken literally, explores as if ξ were γ^-D times larger. So weighting "
-        "by arrival is better where less exploration is better.</p>"
-    )
     panels = new_panels(len(DELAYS), 1, size=(WIDTH, 3.4 * len(DELAYS)), sharex=True)
     rows = [{"NDC-SEM with": results.experiment.policies[name].label} for name in WITHOUT]
     for ax, delay in zip(panels, DELAYS, strict=True):
@@ -229,13 +169,9 @@ def ablations(results: Results, draw: Draw) -> str:
         )
         for row, other in zip(rows, others, strict=True):
             row[f"D = {delay}"] = format_ci(paired_interval(other, full))
-    differences = (
-        "Final expected regret minus that of NDC-SEM, tuned for each delay: paired differences, mean and 95% interval; "
-        "filled: the interval excludes 0."
-    )
-    figure = draw("ablation", panels[0], differences)
-    caption = "More regret than NDC-SEM, tuned for each delay, mean [95% interval]"
-    return body + figure + html_table(pd.DataFrame(rows), caption=caption, text=("NDC-SEM with",))
+    figure = draw("ablation", panels[0], TEXTS("captions.ablation"))
+    table = html_table(pd.DataFrame(rows), caption=TEXTS("tables.ablation"), text=("NDC-SEM with",))
+    return TEXTS("notes.ablation") + figure + table
 
 
 def payoffs(results: Results) -> str:
@@ -250,11 +186,7 @@ def payoffs(results: Results) -> str:
         row["milliseconds a run"] = f"{1e3 * sum(record.seconds for record in records) / runs:,.0f}"
         rows.append(row)
     horizon = results.record("fresh", DELAYS[0], TUNED).horizon
-    note = (
-        f"<p>The average payoff is what the paper's agent maximises; more is better. A run is {horizon:,} rounds; the "
-        "times are those of this computer, of runs that are simulated together, with everything that is measured.</p>"
-    )
-    return note + html_table(pd.DataFrame(rows))
+    return TEXTS("notes.payoff", horizon=horizon) + html_table(pd.DataFrame(rows))
 
 
 def parameters(results: Results) -> str:
@@ -278,10 +210,7 @@ def picture_world(results: Results, draw: Draw) -> str:
     means = np.stack([world.means(t) for t in rounds])
     best = np.stack([world.best(t) for t in rounds])
     ax = means_figure(means, best=best, names=world.arms, changes=world.changes)
-    caption = (
-        "The paper's Fig. 5: expected instantaneous reward of each arm over time, in this world; blue: the optimal set."
-    )
-    return draw("means", ax, caption)
+    return draw("means", ax, TEXTS("captions.means"))
 
 
 TITLES = {"fresh": "Regret over fresh worlds", "picture": "Regret in one world, as in the paper's figure"}

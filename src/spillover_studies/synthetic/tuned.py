@@ -13,7 +13,7 @@ from spillover.formatting import short_exponent
 from spillover.report.page import Draw
 from spillover.report.tables import html_table
 from spillover_studies.synthetic import FOLDER, SEARCHES
-from spillover_studies.synthetic.measures import DELAYS, ONCE, PRINTED, SEM_UCB_TUNED, TUNED
+from spillover_studies.synthetic.measures import DELAYS, ONCE, PRINTED, SEM_UCB_TUNED, TEXTS, TUNED
 
 SYMBOLS = {"discount": "γ", "exploration": "ξ", "graph.sparsity": "λ"}
 
@@ -83,21 +83,9 @@ def compare(results: Results, searches: dict[str, pd.DataFrame]) -> list[Compari
 
 def tuning(results: Results, draw: Draw) -> str:
     """Describe what was tuned, and whether the file uses what the searches find."""
-    note = (
-        "<p>The paper tunes γ and ξ of NDC-SEM on its one instance and prints the result for each delay. Its instance "
-        "is not public, so here parameters are tuned by mean final regret on 30 worlds of another seed than the "
-        "reported ones. <b>NDC-SEM</b>: 80 cells of γ × ξ for each delay, and the one cell with the least mean regret "
-        "over the three delays. <b>SEM-UCB</b>: 80 cells of λ × the width of its bonus, on the same worlds; the "
-        "published policy has no width to tune (ξ = 0.25 is the published one). <b>NDC-SEM without a graph</b>: the 80 "
-        "cells of NDC-SEM. <b>CUCB, CTS, FTRL and random</b> have no parameters; they are run as published. λ of "
-        "NDC-SEM stays at 0.001 (`spillover tune sparsity` searches the paper's range).</p>"
-    ).replace("`spillover tune sparsity`", "<code>spillover tune sparsity</code>")
-    searches = read_searches(results.store.folder)
+    note, searches = TEXTS("notes.tuning"), read_searches(results.store.folder)
     if not searches:
-        return note + (
-            "<p>The searches were not run with these results: <code>spillover reproduce synthetic</code> without "
-            "options runs them, or <code>spillover tune ndc-sem-grid</code> and <code>sem-ucb-grid</code>.</p>"
-        )
+        return note + TEXTS("notes.no_searches")
     found = compare(results, searches)
     agreeing = sum(c.agree for c in found)
     rows = [
@@ -112,13 +100,12 @@ def tuning(results: Results, draw: Draw) -> str:
         for c in found
     ]
     table = html_table(pd.DataFrame(rows), text=("policy", "used here", "found by the search"))
-    body = note + f"<p>{agreeing} of {len(found)} settings used here are those that the searches find.</p>{table}"
+    body = note + TEXTS("notes.agreeing", agreeing=agreeing, settings=len(found)) + table
     if "ndc-sem-grid" not in searches:
         return body
     cells = searches["ndc-sem-grid"]
     ranks = "; ".join(f"D = {delay}: {printed_rank(results, cells, delay)}" for delay in DELAYS)
-    body += f"<p>The cell that the paper prints, among the cells of NDC-SEM by regret on these worlds: {ranks}.</p>"
-    return body + sensitivity(results, cells, draw)
+    return body + TEXTS("notes.printed", ranks=ranks) + sensitivity(results, cells, draw)
 
 
 def printed_rank(results: Results, cells: pd.DataFrame, delay: str) -> str:
@@ -151,9 +138,4 @@ def sensitivity(results: Results, cells: pd.DataFrame, draw: Draw) -> str:
             table.to_numpy(), table.index.to_numpy(), table.columns.to_numpy(), ax=ax, title=f"D = {delay}",
             measure="mean final regret", circled=(float(printed.discount), float(printed.exploration)),
         )  # fmt: skip
-    caption = (
-        "Sensitivity of NDC-SEM to its parameters: mean final expected regret on the worlds of the search, by γ and "
-        "ξ. Star: the best cell; circle: the cell that the paper prints. Good cells lie on a line: a slower discount "
-        "needs a larger ξ, because the bonus of an idle arm grows as γ^(-k/2)."
-    )
-    return draw("sensitivity", panels[0], caption)
+    return draw("sensitivity", panels[0], TEXTS("captions.sensitivity"))

@@ -1,4 +1,4 @@
-"""The Covid-19 record: facts of it, a folder, the cache, a local server that fails in many ways, and bad files."""
+"""The Covid-19 record: facts of it, a folder, the cache, and a local server that fails in many ways."""
 
 import hashlib
 import os
@@ -276,48 +276,7 @@ def test_without_download_nothing_is_requested(own_registry, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-# --- bad files -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("Molise", "Molize", "Molise missing \\(unknown: Molize\\)"),
-        ("Abruzzo,40", "Abruzzo,40,7", "line 2: must have 8 values"),
-        ("nuovi_positivi", "nuovi", "must have nuovi_positivi too"),
-        ("denominazione_regione", "regione", "must have denominazione_regione too"),
-        ("Abruzzo,40,10,0,", "Abruzzo,40,10,many,", "nuovi_positivi of Abruzzo = 'many': must be a whole number"),
-        ("Abruzzo,40,10,0,", "Abruzzo,40,10,,", "nuovi_positivi of Abruzzo = '': must be a whole number"),
-        ("Abruzzo,40,10,0,", "Abruzzo,40,10,1.5,", "nuovi_positivi of Abruzzo = '1.5'"),
-        ("Abruzzo,40,10,0,", "Abruzzo,north,10,0,", "lat of Abruzzo = 'north': must be degrees"),
-        ("Basilicata", "Abruzzo", "Basilicata missing"),
-        ("2020-04-13T", "2020-04-14T", "data = '2020-04-14T17:00:00': must be of 2020-04-13"),
-        ("Veneto,44,12,20,", "Ven", "line 22: must have 8 values"),
-        (HEADER, "", "must have data, denominazione_regione"),
-    ],
-)
-def test_a_bad_file_is_refused_by_name(old, new, message):
-    with pytest.raises(ValueError, match=f"{FIRST}: .*{message}"):
-        parse_record(changed(old, new))
-
-
-def test_a_region_that_is_there_twice_is_refused():
-    text = invented()[FIRST]
-    row = text.splitlines()[3] + b"\n"
-    with pytest.raises(ValueError, match=f"{FIRST}: .*Calabria there more than once"):
-        parse_record({**invented(), FIRST: text + row})
-
-
-def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(ValueError, match=f"{FIRST}: must be a table"):
-        parse_record({**invented(), FIRST: b"\xff\xfe\x00"})
-
-
-def test_a_missing_and_an_unknown_day_are_named():
-    files = dict(invented())
-    files["dpc-covid19-ita-regioni-20200715.csv"] = files.pop(FIRST)
-    with pytest.raises(ValueError, match=f"1 missing \\({FIRST}\\), 1 unknown .*20200715"):
-        parse_record(files)
+# --- reading ---------------------------------------------------------------------------------------------------------
 
 
 def test_rows_may_come_in_any_order_and_negative_counts_stay():

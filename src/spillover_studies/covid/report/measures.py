@@ -1,14 +1,15 @@
 """Numbers that sections and claims share, and verdicts on them; only outbreaks with a known graph are simulated."""
 
-from functools import cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spillover.graph import ROW_BOUND, SparseGraph
 from spillover.metrics import Interval
 from spillover.report import claims
-from spillover.report.claims import FAILS, HOLDS, OPEN, Variant, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, sign_verdict
 from spillover.rng import Rng
 from spillover.types import Array, BoolArray
 from spillover_studies.covid import LITERAL, SEMI, CovidResults, clustered_interval, validation_days
@@ -32,11 +33,6 @@ CONDITIONS = ("in most single runs", "over all runs")  # of the two verdicts: th
 def in_most_runs(true: BoolArray) -> str:
     """The verdict on single runs, such as the paper's, of a statement that is true in some of them."""
     return HOLDS if float(np.mean(true)) > 0.5 else FAILS
-
-
-def signed(conditions: str, finding: str, values: Array) -> Variant:
-    """A variant that holds if values are above 0, (shifts, seeds)."""
-    return Variant(conditions, finding, sign_verdict(clustered_interval(values)), in_most_runs(values > 0))
 
 
 def level_verdict(interval: Interval, level: float) -> str:
@@ -85,11 +81,6 @@ def format_ci(interval: Interval, digits: int = 0) -> str:
     return format_number(mean, digits)
 
 
-def format_mean(values: Array, digits: int = 0) -> str:
-    """Format the mean of (shifts, seeds) with its 95% interval, clustered by shift."""
-    return format_ci(clustered_interval(values), digits)
-
-
 def format_number(value: float, digits: int = 0) -> str:
     return f"{float(value):,.{digits}f}".replace("-", "−")
 
@@ -100,6 +91,45 @@ def more_or_fewer(interval: Interval) -> str:
     if mean >= 0:
         return f"{format_ci(interval)} more estimated cases"
     return f"{format_ci(Interval(*map(np.array, (-mean, -high, -low))))} fewer estimated cases"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Values of all runs, (shifts, seeds), for texts: `{gain:1}` is the mean with its interval, with one decimal."""
+
+    values: Any  # numbers, or whether something is so
+
+    def __format__(self, digits: str) -> str:
+        return format_ci(self.interval, int(digits or 0))
+
+    @cached_property
+    def interval(self) -> Interval:
+        return clustered_interval(self.values)
+
+    @property
+    def words(self) -> str:
+        """How many cases more or fewer it is."""
+        return more_or_fewer(self.interval)
+
+    @property
+    def runs(self) -> str:
+        """The number of single runs in which it is above 0."""
+        return f"{int((self.values > 0).sum())} of {self.values.size} runs"
+
+    @property
+    def shifts(self) -> str:
+        """The number of shifts in which the mean over the seeds is above 0."""
+        return f"{int((self.values.mean(axis=1) > 0).sum())} of {len(self.values)} shifts"
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is above 0 over all runs."""
+        return sign_verdict(self.interval)
+
+    @property
+    def one(self) -> str:
+        """Whether it is above 0 in most single runs."""
+        return in_most_runs(self.values > 0)
 
 
 def largest_weight(study: CovidResults, name: str, rule: str = PAPER_RULE) -> Array:
@@ -136,16 +166,6 @@ def daily_gains(study: CovidResults, comparison: str, score: str, rule: str = PA
     daily, change = ours - theirs, study.about["change"]
     before, after = daily[..., CHOOSING - 1 : change - 1], daily[..., ADJUSTED - 1 :]
     return np.asarray(before.mean(axis=-1)), np.asarray(after.mean(axis=-1))
-
-
-def shifts_won(values: Array) -> str:
-    """Count the shifts in which the mean over the seeds is above 0."""
-    return f"{int((values.mean(axis=1) > 0).sum())} of {len(values)} shifts"
-
-
-def runs_won(values: Array | BoolArray) -> str:
-    """Count the single runs in which a value is above 0."""
-    return f"{int((values > 0).sum())} of {values.size} runs"
 
 
 def prediction_errors(study: CovidResults, name: str = "ndc-sem", rule: str = PAPER_RULE) -> dict[str, Array]:
@@ -276,7 +296,7 @@ def single_ranks(study: CovidResults, scale: str, seeds: str, score: str = "own"
 
 
 def all_single_ranks(study: CovidResults, scale: str) -> Array:
-    """The same over the runs of both sets of seeds."""
+    """Place of the paper's setting in the grid of each run of both sets of seeds."""
     return np.concatenate([single_ranks(study, scale, seeds) for seeds in SEED_SETS])
 
 

@@ -14,13 +14,12 @@ from spillover_studies.covid.report.measures import (
     COMPARISON_LABELS,
     COMPARISONS,
     RECORDED,
+    Measured,
     chosen_days,
     gain,
     prediction_errors,
     recorded_before,
-    runs_won,
     semi_share,
-    shifts_won,
 )
 from spillover_studies.covid.scores import SCORES, since, weights_of
 
@@ -121,14 +120,13 @@ def reward_table(study: CovidResults, rule: str = PAPER_RULE) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for comparison, (_, rival) in COMPARISONS.items():
         for score, label in SCORES.items():
-            values = gain(study, comparison, score, rule)
+            found = Measured(gain(study, comparison, score, rule))
             base = since(study.rewards(LITERAL, rival, rule)[score], study.about["change"])
-            interval = clustered_interval(values)
             rows.append(
                 {"comparison": COMPARISON_LABELS[comparison], "scored by": label}
-                | dict(zip(("gain", "low", "high"), map(float, interval), strict=True))
-                | {"share of SEM-UCB's": float(values.mean() / base.mean())}
-                | {"shifts won": shifts_won(values), "runs won": runs_won(values)}
+                | dict(zip(("gain", "low", "high"), map(float, found.interval), strict=True))
+                | {"share of SEM-UCB's": float(found.values.mean() / base.mean())}
+                | {"shifts won": found.shifts, "runs won": found.runs}
             )
     return pd.DataFrame(rows)
 

@@ -18,6 +18,7 @@ from spillover.report.claims import (
 from spillover.types import Array, BoolArray
 from spillover_studies.synthetic.measures import (
     BLIND,
+    CLOSE,
     DELAYS,
     EXACT,
     FRESH,
@@ -27,18 +28,18 @@ from spillover_studies.synthetic.measures import (
     SEM_UCB,
     SEM_UCB_TUNED,
     SHARE,
-    SPAN,
+    TEXTS,
     TUNED,
     TUNINGS,
     Slopes,
     at_every_delay,
     by_delay,
+    interval_by_delay,
     joint,
     recovery,
 )
 
 LEARNING = (SEM_UCB, *BLIND)  # the random policy has nothing to lose at a change
-CLOSE = 0.9  # of the delayed oracle's ratio
 HALFWAY = 0.7  # between the random policy's ratio, 0.4, and the oracle's
 
 
@@ -70,23 +71,18 @@ def complies_faster(results: Results) -> Claim:
         return at_every_delay(lambda d: faster(results, d, ours, share, world).values())
 
     def other_bar(share: float) -> Variant:
-        what = f"recovered below {share:.0%} of the random policy's regret"
-        return Variant(what, by_delay(lambda d: finding(TUNED, d, share)), verdict(TUNED, share))
+        text = by_delay(lambda d: finding(TUNED, d, share))
+        return TEXTS.variant("other_bar", verdict(TUNED, share), bar=share, finding=text)
 
-    variants = [Variant(TUNINGS[PRINTED], by_delay(lambda d: finding(PRINTED, d)), verdict(PRINTED))]
-    variants += [other_bar(share) for share in (0.2, 0.5)]
-    return Claim(
-        "V-A, regret comparison",
-        "and can comply faster with abrupt environmental changes",
-        f"rounds from a change until NDC-SEM has recovered, and how many more the closest rival takes: "
-        f"{by_delay(lambda d: finding(TUNED, d))}. In one world: "
-        f"{by_delay(lambda d: finding(TUNED, d, world=PICTURE))}",
+    printed = by_delay(lambda d: finding(PRINTED, d))
+    variants = [TEXTS.variant("given", verdict(PRINTED), conditions=TUNINGS[PRINTED], finding=printed)]
+    return TEXTS.claim(
+        "complies_faster",
         verdict(TUNED),
-        f"Recovered: regret a round over 50 rounds at most {SHARE:.0%} of the random policy's in the same world and "
-        "period; who does not recover before the next change counts with the rounds until then. This bar is ours: the "
-        "paper sets none.",
-        tuple(variants),
+        (*variants, other_bar(0.2), other_bar(0.5)),
         verdict(TUNED, world=PICTURE),
+        fresh=by_delay(lambda d: finding(TUNED, d)),
+        picture=by_delay(lambda d: finding(TUNED, d, world=PICTURE)),
     )
 
 
@@ -123,47 +119,32 @@ def smoother(results: Results) -> Claim:
         gaps = "; ".join(
             f"{results.record('fresh', delay, rival).label} {format_ci(d, 2)}" for rival, d in found.items()
         )
-        return Variant(
-            f"D = {delay}",
-            f"before → after: {finding(delay)}. Rise minus NDC-SEM's: {gaps}",
-            sign_verdict(*found.values()),
-        )
+        return TEXTS.variant("slopes", sign_verdict(*found.values()), delay=delay, finding=finding(delay), gaps=gaps)
 
     discount = {
         delay: mean_interval(slopes(delay, "no-discount").after - slopes(delay, TUNED).after) for delay in DELAYS
     }
-    printed = Variant(
-        TUNINGS[PRINTED],
-        by_delay(lambda d: least(jumps(d, PRINTED))),
-        bends_less(PRINTED),
-    )
+    steep = by_delay(lambda d: f"SEM-UCB minus NDC-SEM {format_ci(after(d)[SEM_UCB], 2)}")
     measures = (
-        Variant("how much the slope rises", "as above", bends_less(), bends_less(world=PICTURE)),
-        Variant(
-            f"how steep the curve is in the D + {SPAN} rounds after a change",
-            by_delay(lambda d: f"SEM-UCB minus NDC-SEM {format_ci(after(d)[SEM_UCB], 2)}"),
-            is_flatter(),
-            is_flatter(PICTURE),
-        ),
+        TEXTS.variant("rises", bends_less(), bends_less(world=PICTURE)),
+        TEXTS.variant("steep", is_flatter(), is_flatter(PICTURE), finding=steep),
     )
-    cause = Variant(
-        "because of the discount: the slope after a change without a discount minus that with it",
-        by_delay(lambda d: format_ci(discount[d], 2)),
-        sign_verdict(*discount.values()),
-    )
+    printed = by_delay(lambda d: least(jumps(d, PRINTED)))
+    cause = interval_by_delay(discount.__getitem__, 2)
     random = Slopes(results.record("fresh", "50", "random"))
-    return Claim(
-        "V-A, regret comparison",
-        "it has a smoother curve around change points, unlike other policies that jump suddenly",
-        f"regret a round in the D + {SPAN} rounds after a change (in the first D nobody can know of it) minus that in "
-        f"the {SPAN} before it; the rival with the smallest rise minus NDC-SEM: {by_delay(lambda d: least(jumps(d)))}",
+    return TEXTS.claim(
+        "smoother",
         by_measures(*(measure.verdict for measure in measures)),
-        "The paper sets no measure of “smoother”. Two are used, against SEM-UCB, CUCB, CTS and FTRL at every delay: "
-        "how much the slope rises at a change, and how steep it is after it. A small rise is no merit by itself: who "
-        "has little regret before a change bends more than who has much, and the random policy does not bend at all "
-        f"({random.before.mean():.2f} → {random.after.mean():.2f}).",
-        (*measures, *(at(delay) for delay in DELAYS), printed, cause),
+        (
+            *measures,
+            *(at(delay) for delay in DELAYS),
+            TEXTS.variant("given", bends_less(PRINTED), conditions=TUNINGS[PRINTED], finding=printed),
+            TEXTS.variant("discount", sign_verdict(*discount.values()), finding=cause),
+        ),
         by_measures(*(measure.one for measure in measures)),
+        least=by_delay(lambda d: least(jumps(d))),
+        before=random.before.mean(),
+        after=random.after.mean(),
     )
 
 
@@ -181,29 +162,20 @@ def closely_follows(results: Results) -> Claim:
         gaps = (mean_interval(ratios(d, ours, world) - CLOSE * ratios(d, ORACLE, world)) for d in DELAYS)
         return joint(*(lowest_verdict(gap) for gap in gaps))
 
-    variants = [Variant(TUNINGS[PRINTED], by_delay(lambda d: finding(PRINTED, d)), close(PRINTED))]
+    printed = by_delay(lambda d: finding(PRINTED, d))
+    variants = [TEXTS.variant("given", close(PRINTED), conditions=TUNINGS[PRINTED], finding=printed)]
     for delay in DELAYS:
         least = mean_interval(ratios(delay, TUNED) - HALFWAY)
         k = int(np.argmin(least.mean))
         lowest = Interval(*(HALFWAY + np.asarray(v)[k] for v in least))
-        variants.append(
-            Variant(
-                f"D = {delay}, a lower bar: closer to the oracle's 100% than to the random policy's 40% in all periods",
-                f"lowest ratio of a period {format_ci(lowest, 2)}",
-                lowest_verdict(least),
-            )
-        )
-    return Claim(
-        "Appendix, Fig. 6",
-        "our algorithm closely follows the super arm choice pattern of the oracle, which means that it can quickly "
-        "adapt to changes in the environment",
-        "share of the oracle's arms that NDC-SEM chooses, of what the delayed oracle reaches, in the four periods: "
-        f"{by_delay(lambda d: finding(TUNED, d))}. In one world: {by_delay(lambda d: finding(TUNED, d, PICTURE))}",
+        variants.append(TEXTS.variant("lower_bar", lowest_verdict(least), delay=delay, lowest=lowest))
+    return TEXTS.claim(
+        "closely_follows",
         close(TUNED),
-        f"Holds if in all periods at all delays NDC-SEM reaches {CLOSE:.0%} of the delayed oracle's ratio. This "
-        "bar is ours: the paper shows columns and gives no number.",
-        tuple(variants),
+        variants,
         close(TUNED, PICTURE),
+        fresh=by_delay(lambda d: finding(TUNED, d)),
+        picture=by_delay(lambda d: finding(TUNED, d, PICTURE)),
     )
 
 
@@ -233,11 +205,8 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         return mean_interval((ratios[0] - ratios[1])[:, 1:].mean(axis=-1))
 
     def ratio(ours: str) -> Variant:
-        return Variant(
-            f"optimality ratio after the first change, NDC-SEM minus SEM-UCB, {TUNINGS[ours]}",
-            by_delay(lambda d: format_ci(gain(d, ours), 3)),
-            at_every_delay(lambda d: [gain(d, ours)]),
-        )
+        verdict, text = at_every_delay(lambda d: [gain(d, ours)]), interval_by_delay(lambda d: gain(d, ours), 3)
+        return TEXTS.variant("ratio", verdict, tuning=TUNINGS[ours], finding=text)
 
     def known(delay: str) -> BoolArray:
         return results.record("fresh", delay, SEM_UCB).graph_error[:, -1] < EXACT
@@ -248,24 +217,14 @@ def sem_ucb_cannot_adapt(results: Results) -> Claim:
         theirs, oracle = (record.optimality_ratio[known(delay), 1:].mean(axis=-1) for record in records)
         return mean_interval(CLOSE * oracle - theirs)
 
-    fails_to_learn = Variant(
-        "“although SEM-UCB learns the structural dependencies in the network, it fails in learning the optimal "
-        "decision vector”",
-        f"worlds in which SEM-UCB has learned the graph in the end, and how far its optimality ratio after the first "
-        f"change is below {CLOSE:.0%} of the delayed oracle's there: "
-        + by_delay(lambda d: f"{known(d).sum()} of {len(known(d))}, {format_ci(short_of_close(d), 3)}"),
-        at_every_delay(lambda d: [short_of_close(d)]),
-    )
-    return Claim(
-        "Appendix, Fig. 6",
-        "SEM-UCB cannot always adapt to sudden changes in the environment",
-        "share of changes from which SEM-UCB has not recovered before the next one, against NDC-SEM: "
-        f"{by_delay(lambda d: finding(d, FRESH))}. In one world: {by_delay(lambda d: finding(d, PICTURE))}",
-        at_every_delay(lambda d: [more(d, FRESH)]),
-        "Recovered as above. Holds if SEM-UCB misses more changes than NDC-SEM at every delay.",
-        (fails_to_learn, ratio(TUNED), ratio(PRINTED)),
-        at_every_delay(lambda d: [more(d, PICTURE)]),
-    )
+    def verdict(world: str) -> str:
+        return at_every_delay(lambda d: [more(d, world)])
+
+    learned = by_delay(lambda d: f"{known(d).sum()} of {len(known(d))}, {format_ci(short_of_close(d), 3)}")
+    fails = TEXTS.variant("fails_to_learn", at_every_delay(lambda d: [short_of_close(d)]), finding=learned)
+    fresh, picture = (by_delay(lambda d, world=world: finding(d, world)) for world in (FRESH, PICTURE))  # type: ignore[misc]
+    variants = (fails, ratio(TUNED), ratio(PRINTED))
+    return TEXTS.claim("sem_ucb_cannot_adapt", verdict(FRESH), variants, verdict(PICTURE), fresh=fresh, picture=picture)
 
 
 def discount_alleviates(results: Results) -> Claim:
@@ -276,19 +235,7 @@ def discount_alleviates(results: Results) -> Claim:
         return {delay: paired_interval(*pair) for delay, pair in pairs.items()}
 
     found, here, same = more(SEM_UCB_TUNED, FRESH), more(SEM_UCB_TUNED, PICTURE), more("no-discount", FRESH)
-    return Claim(
-        "Conclusion",
-        "alleviates the effects of changes in non-stationary environments by discounting distant past rewards",
-        "NDC-SEM without a discount, tuned for itself (which is SEM-UCB with a tuned bonus), has more regret by: "
-        f"{by_delay(lambda d: format_ci(found[d]))}. In one world: {by_delay(lambda d: format_ci(here[d]))}",
-        sign_verdict(*found.values()),
-        "Holds if the intervals at all three delays are above 0.",
-        (
-            Variant(
-                "without a discount, all else equal",
-                by_delay(lambda d: format_ci(same[d])),
-                sign_verdict(*same.values()),
-            ),
-        ),
-        sign_verdict(*here.values()),
-    )
+    fresh, picture, without = (interval_by_delay(each.__getitem__) for each in (found, here, same))
+    variant = TEXTS.variant("no_discount", sign_verdict(*same.values()), finding=without)
+    verdict, one = sign_verdict(*found.values()), sign_verdict(*here.values())
+    return TEXTS.claim("discount_alleviates", verdict, [variant], one, fresh=fresh, picture=picture)

@@ -31,9 +31,11 @@ from spillover_studies.synthetic.measures import (
     ONCE,
     PICTURE,
     SEM_UCB,
+    TEXTS,
     TUNED,
     by_delay,
     fresh_worlds,
+    interval_by_delay,
     joint,
     study_start,
 )
@@ -51,24 +53,11 @@ def better_knowledge(results: Results) -> Claim:
         learned = results.record("fresh", delay, SEM_UCB)
         blind = [results.record("fresh", delay, name) for name in BLIND]
         gaps = [paired_interval(record, learned) for record in blind]
-        variants.append(
-            Variant(
-                f"D = {delay}, SEM-UCB against the policies that learn no graph",
-                "; ".join(f"{r.label} {format_ci(d)} more" for r, d in zip(blind, gaps, strict=True)),
-                sign(*gaps),
-            )
-        )
-    return Claim(
-        "V-A, regret comparison",
-        "This is because NDC-SEM estimates the graph structure using the delayed feedback; hence, it has a better "
-        "knowledge of the causal relationships in the network",
-        "NDC-SEM without a graph, tuned for itself with the same effort, has more regret by: "
-        f"{by_delay(lambda d: format_ci(found[d]))}. In one world: {by_delay(lambda d: format_ci(here[d]))}",
-        sign(*found.values()),
-        "Holds if the intervals at all three delays are above 0. The paper has no such experiment.",
-        tuple(variants),
-        sign(*here.values()),
-    )
+        more = "; ".join(f"{r.label} {format_ci(d)} more" for r, d in zip(blind, gaps, strict=True))
+        variants.append(TEXTS.variant("blind", sign(*gaps), delay=delay, gaps=more))
+    fresh, picture = (interval_by_delay(each.__getitem__) for each in (found, here))
+    verdict, one = sign(*found.values()), sign(*here.values())
+    return TEXTS.claim("better_knowledge", verdict, variants, one, fresh=fresh, picture=picture)
 
 
 def ours(results: Results, delay: str, world: str = FRESH) -> Record:
@@ -97,32 +86,13 @@ def alleviates_delay(results: Results) -> Claim:
         paired_ratio(results.record("fresh", "400", name), results.record("fresh", "50", name)) for name in tuned
     )
     relative = HOLDS if with_graph.high < without.low else FAILS if with_graph.low > without.high else OPEN
-    return Claim(
-        "Abstract",
-        "learning the causal relations alleviates the adverse effects of feedback delay on the decision-making process",
-        f"regret that D = 400 costs more than D = 50, each tuned for its delay: {finding(tuned, '50', '400')}. In one "
-        f"world {format_ci(here)} saved",
-        sign(main),
-        "Holds if the delay costs less regret with the graph than without it. That the graph lowers the regret at "
-        "every delay is a claim of its own, above.",
-        (
-            Variant("from D = 50 to D = 200", finding(tuned, "50", "200"), sign(saved(tuned, "50", "200"))),
-            *(
-                Variant(
-                    f"one setting for all delays, from D = 0 to D = {long}",
-                    finding(once, "0", long),
-                    sign(saved(once, "0", long)),
-                )
-                for long in DELAYS
-            ),
-            Variant(
-                "as a ratio: regret at D = 400 over that at D = 50",
-                f"{format_ci(with_graph, 2)} with the graph, {format_ci(without, 2)} without it",
-                relative,
-            ),
-        ),
-        sign(here),
-    )
+    variants = [TEXTS.variant("cost", sign(saved(tuned, "50", "200")), finding=finding(tuned, "50", "200"))]
+    for long in DELAYS:
+        verdict = sign(saved(once, "0", long))
+        variants.append(TEXTS.variant("cost_once", verdict, long=long, finding=finding(once, "0", long)))
+    variants.append(TEXTS.variant("cost_ratio", relative, with_graph=with_graph, without=without))
+    fresh = finding(tuned, "50", "400")
+    return TEXTS.claim("alleviates_delay", sign(main), variants, sign(here), fresh=fresh, picture=here)
 
 
 def learns_structure(results: Results) -> Claim:
@@ -142,22 +112,19 @@ def learns_structure(results: Results) -> Claim:
 
     def by_round(end: int) -> Variant:
         until = end // step * step
-        return Variant(
-            f"by round {until:,}",
-            by_delay(lambda d: learned(d, until)),
-            in_every_world(*(at(delay, until) < EXACT for delay in DELAYS)),
-        )
+        learned_by = in_every_world(*(at(delay, until) < EXACT for delay in DELAYS))
+        return TEXTS.variant("by_round", learned_by, until=until, finding=by_delay(lambda d: learned(d, until)))
 
-    return Claim(
-        "Abstract and III-A",
-        "We develop a policy that learns the structural dependencies from delayed feedback",
-        f"worlds in which the mean squared error of the adjacency is below {EXACT:g} after the last round: "
-        f"{by_delay(lambda d: learned(d, horizon))}. In one world: {by_delay(lambda d: learned(d, horizon, PICTURE))}",
-        in_every_world(*((at(delay, horizon) < EXACT) for delay in DELAYS)),
-        f"Holds if it is so in every world; the bar of {EXACT:g} is ours. Until means change, an arm that is never "
-        "chosen shows nothing of its effects: edges from it stay unknown.",
-        tuple(by_round(change - 1) for change in changes),
-        in_every_world(*((at(delay, horizon, PICTURE) < EXACT) for delay in DELAYS)),
+    def verdict(world: str) -> str:
+        return in_every_world(*((at(delay, horizon, world) < EXACT) for delay in DELAYS))
+
+    return TEXTS.claim(
+        "learns_structure",
+        verdict(FRESH),
+        [by_round(change - 1) for change in changes],
+        verdict(PICTURE),
+        fresh=by_delay(lambda d: learned(d, horizon)),
+        picture=by_delay(lambda d: learned(d, horizon, PICTURE)),
     )
 
 
@@ -167,14 +134,7 @@ def in_every_world(*learned: BoolArray) -> str:
 
 
 def convex(results: Results) -> Claim:
-    return Claim(
-        "III-A",
-        "it guarantees that the optimization problem […] is convex",
-        "the problem is convex with the regularisation and without it: a sum of squares of affine functions of A, over "
-        "a convex set. What the regularisation adds is sparsity",
-        HOLDS,
-        "By inspection: there is nothing to measure.",
-    )
+    return TEXTS.claim("convex", HOLDS)
 
 
 def rich_data(results: Results) -> Claim:
@@ -185,38 +145,27 @@ def rich_data(results: Results) -> Claim:
     empty = graph_mse(np.zeros_like(graphs), graphs)
     any_data = mean_interval(empty - designed.graph_error)
     regret = {d: paired_interval(results.record("fresh", d, "random-start"), ours(results, d)) for d in DELAYS}
-    return Claim(
-        "III-B",
-        "Such a specific strategy in the initialization phase creates rich data that helps to learn the ground truth "
-        "adjacency matrix",
-        f"mean squared error of the adjacency after the first N rounds: {designed.graph_error.mean():.4f} with H, "
-        f"{random.graph_error.mean():.4f} with random sets of s arms, difference {format_ci(gain, 4)}; "
-        f"{empty.mean():.4f} with an empty graph, {format_ci(any_data, 4)} more",
+    verdicts = joint(*(sign(d) for d in regret.values()))
+    return TEXTS.claim(
+        "rich_data",
         by_measures(sign(gain), sign(any_data)),
-        "The paper compares with nothing, so the verdict depends on what H is compared with: random sets, as the "
-        "strategy is called specific, or no data at all.",
         (
-            Variant("compared with random sets of s arms", "as above", sign(gain)),
-            Variant("compared with an empty graph", "as above", sign(any_data)),
-            Variant(
-                "final regret with random sets minus that with H",
-                by_delay(lambda d: format_ci(regret[d])),
-                joint(*(sign(d) for d in regret.values())),
-            ),
+            TEXTS.variant("random_sets", sign(gain)),
+            TEXTS.variant("empty_graph", sign(any_data)),
+            TEXTS.variant("regret_of_sets", verdicts, finding=interval_by_delay(regret.__getitem__)),
         ),
+        designed=designed.graph_error.mean(),
+        random=random.graph_error.mean(),
+        gain=gain,
+        empty=empty.mean(),
+        more=any_data,
     )
 
 
 def full_rank(results: Results) -> Claim:
     start = study_start(results, TUNED)
     good = start.every_arm_pulled & start.full_rank
-    return Claim(
-        "III-B",
-        "it guarantees that all the base arms are pulled at least once, and the matrix H is full rank",
-        f"so in {good.sum()} of {len(good)} runs",
-        HOLDS if bool(good.all()) else FAILS,
-        "H is triangular with ones on its diagonal.",
-    )
+    return TEXTS.claim("full_rank", HOLDS if bool(good.all()) else FAILS, good=good.sum(), runs=len(good))
 
 
 def identifiable(results: Results) -> Claim:
@@ -234,27 +183,20 @@ def identifiable(results: Results) -> Claim:
     start = study_start(results, TUNED)
     beta = study_start(results, TUNED, replace(fresh_worlds(results), law="beta"))
     expected = np.prod(drawn_worlds(results).means(1)[:, 1:], axis=-1).mean()
-    return Claim(
-        "III-B, and appendix (proof of Theorem 1)",
-        "Consequently, the adjacency matrix A is uniquely identifiable from the collected feedback",
-        f"the first N rounds determine A in {start.identified.sum()} of {len(start.identified)} worlds. Rewards are 0 "
-        "or 1, and arms 2 to N must each give a 1 in their own round of the initialisation; the product of their means "
-        f"is {expected:.4f} on average",
-        HOLDS if bool(start.identified.all()) else FAILS,
-        "Holds if the outcomes of the first N rounds admit one graph in every world (a matrix of full rank).",
-        (
-            Variant(
-                "“with probability 1, after the time point θ = N + D + 1 < ∞, Âₜ₋₁ = A holds for all t > θ”",
-                f"worlds with an error below {EXACT:g} at the first recorded round after θ: "
-                f"{by_delay(exact_after_start)}",
-                in_every_world(*(soon(delay) < EXACT for delay in DELAYS)),
-            ),
-            Variant(
-                "rewards without an atom at 0 (Beta instead of Bernoulli)",
-                f"in {beta.identified.sum()} of {len(beta.identified)} worlds",
-                HOLDS if bool(beta.identified.all()) else FAILS,
-            ),
-        ),
+    verdict = in_every_world(*(soon(delay) < EXACT for delay in DELAYS))
+    in_beta = {"identified": beta.identified.sum(), "worlds": len(beta.identified)}
+    variants = (
+        TEXTS.variant("exact_after", verdict, finding=by_delay(exact_after_start)),
+        TEXTS.variant("beta", in_every_world(beta.identified), **in_beta),
+    )
+    known = start.identified
+    return TEXTS.claim(
+        "identifiable",
+        in_every_world(known),
+        variants,
+        identified=known.sum(),
+        worlds=len(known),
+        expected=expected,
     )
 
 

@@ -28,6 +28,8 @@ from spillover_studies.synthetic.measures import (
     RIVALS,
     SEM_UCB,
     SEM_UCB_TUNED,
+    STEEPER,
+    TEXTS,
     TUNED,
     TUNINGS,
     at_every_delay,
@@ -60,24 +62,20 @@ def closest(found: dict[str, Interval]) -> str:
 def outperforms(results: Results) -> Claim:
     """NDC-SEM against every rival, in three tunings, and with SEM-UCB tuned too."""
     wins = [str(best_of_all(results, delay, TUNED, RIVALS).sum()) for delay in DELAYS]
-    worlds = len(results.record("fresh", DELAYS[0], TUNED).replications)
     variants = [tuning_variant(results, tuning, delay) for tuning in TUNINGS for delay in DELAYS]
     variants += [both_tuned(results, delay) for delay in DELAYS]
-    variants.append(
-        Variant(TUNINGS[PRINTED], in_one_world(results, PRINTED), one=all_beaten(results, PRINTED, PICTURE))
-    )
-    return Claim(
-        "V-A, regret comparison",
-        "As we see, NDC-SEM outperforms all the other policies",
-        "Parameters tuned as the paper does, by regret for each delay, but on other worlds than the reported ones. The "
-        f"closest rival: {by_delay(lambda d: closest_text(differences(results, d, TUNED)))}. NDC-SEM has the least "
-        f"regret of all {len(RIVALS) + 1} policies in {listed(wins)} of {worlds} worlds. "
-        f"{in_one_world(results, TUNED)}",
+    here, verdict = in_one_world(results, PRINTED), all_beaten(results, PRINTED, PICTURE)
+    variants.append(TEXTS.variant("given", one=verdict, conditions=TUNINGS[PRINTED], finding=here))
+    return TEXTS.claim(
+        "outperforms",
         all_beaten(results, TUNED, FRESH),
-        "Holds if the intervals of all rivals at all three delays are above 0. The paper compares the curves of one "
-        "instance, which is not public; ours is another one.",
-        tuple(variants),
+        variants,
         all_beaten(results, TUNED, PICTURE),
+        closest=by_delay(lambda d: closest_text(differences(results, d, TUNED))),
+        policies=len(RIVALS) + 1,
+        wins=listed(wins),
+        worlds=len(results.record("fresh", DELAYS[0], TUNED).replications),
+        in_one_world=in_one_world(results, TUNED),
     )
 
 
@@ -95,26 +93,25 @@ def closest_text(found: dict[str, Interval]) -> str:
 
 def tuning_variant(results: Results, tuning: str, delay: str) -> Variant:
     found = differences(results, delay, tuning)
-    beaten = sum(float(d.low) > 0 for d in found.values())
     wins = best_of_all(results, delay, tuning, RIVALS)
-    own = format_ci(mean_interval(final_regret(results.record("fresh", delay, tuning))))
-    return Variant(
-        f"D = {delay}, {TUNINGS[tuning]}",
-        f"NDC-SEM {own}; {closest_text(found)}; {beaten} of {len(found)} rivals are clearly "
-        f"worse; least regret of all in {wins.sum()} of {len(wins)} worlds",
+    return TEXTS.variant(
+        "tuning",
         sign_verdict(*found.values()),
+        delay=delay,
+        tuning=TUNINGS[tuning],
+        own=mean_interval(final_regret(results.record("fresh", delay, tuning))),
+        closest=closest_text(found),
+        beaten=sum(float(d.low) > 0 for d in found.values()),
+        rivals=len(found),
+        wins=wins.sum(),
+        worlds=len(wins),
     )
 
 
 def both_tuned(results: Results, delay: str) -> Variant:
     """SEM-UCB with as many cells on the same tuning worlds."""
-    records = (results.record("fresh", delay, name) for name in (SEM_UCB_TUNED, TUNED))
-    found = paired_interval(*records)
-    return Variant(
-        f"D = {delay}, SEM-UCB tuned with the same effort",
-        f"SEM-UCB minus NDC-SEM {format_ci(found)}, both tuned",
-        sign_verdict(found),
-    )
+    found = paired_interval(*(results.record("fresh", delay, name) for name in (SEM_UCB_TUNED, TUNED)))
+    return TEXTS.variant("both_tuned", sign_verdict(found), delay=delay, found=found)
 
 
 def delays_degrade(results: Results) -> Claim:
@@ -129,37 +126,26 @@ def delays_degrade(results: Results) -> Claim:
         return {late.label: paired_interval(late, soon) for late, soon in pairs}
 
     found, here = costs(FRESH), costs(PICTURE)
-    least = min(here, key=lambda label: float(here[label].mean))
-    return Claim(
-        "Abstract",
-        "Such delays degrade the performance of the learning agent in identifying a subset of arms with the optimal "
-        "collective reward in the long run",
-        f"more regret at D = {long} than at D = {short}: "
-        f"{'; '.join(f'{label} {format_ci(difference)}' for label, difference in found.items())}. In one world at "
-        f"least {format_ci(here[least])} ({least})",
+    least = closest(here)
+    return TEXTS.claim(
+        "delays_degrade",
         sign_verdict(*found.values()),
-        "Holds if the intervals of all policies that learn are above 0.",
         one=sign_verdict(*here.values()),
+        long=long,
+        short=short,
+        costs="; ".join(f"{label} {format_ci(difference)}" for label, difference in found.items()),
+        least=here[least],
+        policy=least,
     )
 
 
 def base_arms(results: Results) -> Claim:
-    ours, sets = (results.record("fresh", "50", name) for name in (TUNED, "super-arm-ucb"))
-    difference = paired_interval(sets, ours)
-    against = paired_interval(sets, results.record("fresh", "50", SEM_UCB))
-    return Claim(
-        "III-B",
-        "works with delayed observations for each base arm rather than the delayed payoff observations for each super "
-        "arm […] significantly speeds up the learning process",
-        f"the same index with the same γ and ξ on the payoffs of the 210 sets of four arms: {format_ci(difference)} "
-        f"more regret than NDC-SEM at D = 50, and {format_ci(against)} more than SEM-UCB",
-        sign_verdict(difference),
-        "The policy on super arms is ours; the paper has no such experiment. Its parameters are those of NDC-SEM.",
-    )
+    sets = results.record("fresh", "50", "super-arm-ucb")
+    ours, theirs = (paired_interval(sets, results.record("fresh", "50", name)) for name in (TUNED, SEM_UCB))
+    return TEXTS.claim("base_arms", sign_verdict(ours), difference=ours, against=theirs)
 
 
 INSIDE = "ndc-sem-theorem"  # the policy with a xi for which the theorem says something
-STEEPER = 1.25  # slope at long delays over that at short ones, up to which growth counts as linear
 
 
 def study_constants(results: Results) -> list[WorldConstants]:
@@ -183,16 +169,16 @@ def theorem(results: Results) -> Claim:
     regret = by_delay(lambda d: f"{final_regret(results.record('fresh', d, INSIDE)).mean():,.0f}")
     exceeded = bool((final_regret(results.record("fresh", "50", INSIDE)) > [b.printed for b in bounds]).any())
     vacuous = bool((factors >= 1).all())
-    return Claim(
-        "IV, Theorem 1",
-        "Let ξ > 1/(2(s+1)). The expected regret of NDC-SEM algorithm is upper bounded as […]",
-        f"the paper's tuned ξ ({outside}) are not above {limit:g}, so the theorem says nothing of its experiments. At "
-        f"ξ = {given['exploration']:g} and D = 50 the printed bound is {factors.min():.1e} to {factors.max():.1e} "
-        f"times T Δ_max, the largest regret that any policy can have, over {len(factors)} worlds; the mean regret "
-        f"measured is {regret}",
+    return TEXTS.claim(
+        "theorem",
         FAILS if exceeded else OPEN if vacuous else HOLDS,
-        "Not decided while the bound is above T Δ_max: no experiment can contradict it. See docs/theory.md for the "
-        "proof's gaps and for worlds in which the printed bound says something (p > 2 s).",
+        outside=outside,
+        limit=limit,
+        exploration=given["exploration"],
+        low=factors.min(),
+        high=factors.max(),
+        worlds=len(factors),
+        regret=regret,
     )
 
 
@@ -213,24 +199,16 @@ def order_of_delay(results: Results) -> Claim:
     steeper = slope_ratio(final("50"), final("200"), final("400"))
     growth = HOLDS if float(steeper.high) < STEEPER else FAILS if float(steeper.low) > STEEPER else OPEN
     below_mean = mean_interval(final("200") - final("uniform 400"))
-    linear = f"{format_ci(steeper, 2)} times that from 50 to 200"
-    return Claim(
-        "IV, after Theorem 1, and Corollary 1",
-        "Hence, the expected regret will be of order O(D_max) with respect to the delay variable",
-        f"one setting for all delays; random delays, uniform from 0: {random}. It is an upper bound, not what decides: "
-        f"the constant delay 200 costs {format_ci(below_mean)} more than random ones up to 400",
-        joint(sign_verdict(*spared.values()), growth),
-        "Holds if random delays cost no more than the constant delay D_max, which is the paper's worst case, and if "
-        f"the regret grows no faster than linearly (a slope at most {STEEPER:g} times steeper; this bar is ours). It "
-        "is an upper bound: on a finite horizon it can fail, but not be proved.",
+    random_only = sign_verdict(*spared.values())
+    return TEXTS.claim(
+        "order_of_delay",
+        joint(random_only, growth),
         (
-            Variant("random delays only: no more regret than at D_max", "as above", sign_verdict(*spared.values())),
-            Variant(
-                "constant delays only: at most linear growth",
-                f"regret by D: {table}; the slope from D = 200 to 400 is {linear}",
-                growth,
-            ),
+            TEXTS.variant("random_delays", random_only),
+            TEXTS.variant("constant_delays", growth, table=table, linear=steeper),
         ),
+        random=random,
+        below_mean=below_mean,
     )
 
 
@@ -247,19 +225,5 @@ def lemma(results: Results) -> Claim:
     plays = np.isin(np.arange(1, 10), [7, 8, 9])[:, None]
     found = counter_lemma(plays, np.ones(9), discount=0.99, level=1, delay=1, window=9)
     left = int(found.left.item())
-    return Claim(
-        "Appendix, Lemma 1",
-        "For any i ∈ [N] and any integers W, D > 0 […] Then, for any ℓ > 0, [the counter of arm i is at most "
-        "⌈T/W⌉ (ℓ γ^−W + D)]",
-        f"an arm played and charged in rounds 7, 8 and 9, with γ = 0.99, D = 1, ℓ = 1, W = T = 9: the left side is "
-        f"{left}, the right side {found.printed:.2f}",
-        FAILS if left > found.printed else HOLDS,
-        "One counterexample is enough. The lemma is off by one round (D + 1 for D).",
-        (
-            Variant(
-                "as Theorem 1 uses it: ℓ a whole number, every arm played in the initialisation",
-                "proved in docs/theory.md, and tested on all sequences of ten rounds; so Theorem 1 does not suffer",
-                HOLDS,
-            ),
-        ),
-    )
+    verdict = FAILS if left > found.printed else HOLDS
+    return TEXTS.claim("lemma", verdict, [TEXTS.variant("lemma", HOLDS)], left=left, right=found.printed)
