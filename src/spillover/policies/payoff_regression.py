@@ -334,16 +334,12 @@ def weigh_payoff(s: Any, room: Any, payoff: Any, played_at: Any) -> None:
 
 
 @inner
-def law_of_effect(mean: Any, cover: Any, context: Any, arm: Any, n: Any) -> Any:
-    """Mean and variance of what choosing an arm adds to the payoff in the given context."""
-    m, v = mean[arm], cover[arm, arm]
+def mean_effect(mean: Any, context: Any, arm: Any, n: Any) -> Any:
+    """What choosing an arm is expected to add to the payoff in the given context."""
+    found = mean[arm]
     for q in range(context.shape[0]):
-        a = (q + 1) * n + arm
-        m += context[q] * mean[a]
-        v += 2.0 * context[q] * cover[arm, a]
-        for p in range(context.shape[0]):
-            v += context[q] * context[p] * cover[a, (p + 1) * n + arm]
-    return m, max(v, 0.0)
+        found += context[q] * mean[(q + 1) * n + arm]
+    return found
 
 
 @inner
@@ -359,7 +355,8 @@ def value_arms(s: Any, room: Any, ordered: Any, found: Any) -> None:
         squares += mass[k] * mass[k]
         if mass[k] >= LEAST:
             for i in range(n):
-                means[k, i], spreads[k, i] = law_of_effect(s.mean[k], s.cover[k], s.context, i, n)
+                means[k, i] = mean_effect(s.mean[k], s.context, i, n)
+                spreads[k, i] = max(joint_cover(s.cover[k], s.context, i, i, n), 0.0)
     for i in range(n):
         idle = 1.0 - (1.0 - IDLE_HAZARD) ** (s.rounds - s.last_pull[i])
         first, second, total, prior = 0.0, 0.0, 0.0, s.prior_mean[i]
