@@ -51,7 +51,7 @@ class CorePolicy(Policy):
 
     # Optional: methods of the same form.
     # note_play(self, s, x): a round was played with this decision; s.rounds is its number
-    # derive(self, s, turn): derive what decisions need, after outcomes were learned
+    # derive(self, s, turn): derive what decisions need, after outcomes were learned; turn.round is 0 after a history
     # remember(self, s, turn, memo): note down what `learn_outcome` will want to know of today, (memos, n), after
     #     `decide`, which may have left it in the room of the same turn; if the policy is `randomised`, the probability
     #     of each arm

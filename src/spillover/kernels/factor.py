@@ -106,15 +106,21 @@ def mirror(matrix, size):
 
 
 @inside
-def invert_symmetric(matrix, inverse):
-    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros)."""
+def invert_within(matrix, inverse, root, rows, pivots):
+    """`invert_symmetric` with room to work in: two matrices of the same size, and a line."""
     size = matrix.shape[0]
-    root, rows, pivots = np.zeros((size, size)), np.empty((size, size)), np.empty(size)
     factorise(matrix, size, root, pivots)
     inverse_root(root, size, rows)
     inverse[:] = 0.0
     add_squares(rows, size, size, inverse)
     mirror(inverse, size)
+
+
+@inside
+def invert_symmetric(matrix, inverse):
+    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros)."""
+    size = matrix.shape[0]
+    invert_within(matrix, inverse, np.empty((size, size)), np.empty((size, size)), np.empty(size))
 
 
 @inside

@@ -14,7 +14,7 @@ import numpy as np
 from spillover.core import inner
 from spillover.core.compiled import rare
 from spillover.graph.k_class import LARGEST_RADIUS, spectral_radius
-from spillover.kernels.factor import applied, invert_symmetric, product_of
+from spillover.kernels.factor import applied, invert_symmetric, invert_within, product_of
 from spillover.kernels.inversion import invert
 from spillover.policies.instrumental_filter import (
     COUNT,
@@ -53,6 +53,7 @@ LEAST_EDGE_VARIANCE: Final = 1e-12
 MOST_EDGE: Final = 100.0  # a larger edge is an error of the first rounds, with outcomes far beyond what was assumed
 LEAST_SITE: Final = 1e-6  # precision of a normal factor in place of the prior of an edge
 DAMPING: Final = 0.7  # step of these factors towards their new values
+SETTLED: Final = 1e-5  # of their precision and mean, in standard deviations: smaller steps change nothing
 RIDGE: Final = 1e-6  # instruments that depend on each other up to this share are kept apart
 MORE_ROUNDS: Final = 5  # than coefficients, from which errors are tested for hidden common causes
 UNCERTAIN: Final = 1e-9  # a weight below this is none
@@ -326,18 +327,19 @@ def sparse_edges(
     The prior of each edge is replaced by a normal factor, its site, so that mean and variance of the edge are those
     under its true prior and the sites of the others.
     """
-    edges = product.shape[0]
-    for sweep in range(sweeps + 1):
-        certain = precision.copy()
+    edges, left = product.shape[0], sweeps
+    certain, root, rows, pivots = precision.copy(), precision.copy(), precision.copy(), np.empty(product.shape[0])
+    while True:
         for a in range(edges):
-            certain[a, a] += site_precision[a]
-        invert_symmetric(certain, covariance)
+            certain[a, a] = precision[a, a] + site_precision[a]
+        invert_within(certain, covariance, root, rows, pivots)
         for a in range(edges):
             mean[a] = 0.0
             for b in range(edges):
                 mean[a] += covariance[a, b] * (product[b] + site_product[b])
-        if sweep == sweeps:
+        if left == 0:
             break
+        left, moved = left - 1, 0.0
         for a in range(edges):
             if not covariance[a, a] > 0.0:
                 continue
@@ -352,8 +354,14 @@ def sparse_edges(
             centre = exists * m
             spread = max(exists * (v + m * m) - centre * centre, LEAST_EDGE_VARIANCE)
             wanted = max(1.0 / spread - without, LEAST_SITE)
-            site_product[a] += DAMPING * (centre * (wanted + without) - shifted - site_product[a])
+            pull = centre * (wanted + without) - shifted - site_product[a]
+            moved = max(
+                moved, abs(wanted - site_precision[a]) * covariance[a, a], abs(pull) * math.sqrt(covariance[a, a])
+            )
+            site_product[a] += DAMPING * pull
             site_precision[a] += DAMPING * (wanted - site_precision[a])
+        if moved < SETTLED:
+            left = 0
     for a in range(edges):
         if not abs(mean[a]) <= MOST_EDGE:
             mean[a], site_product[a], site_precision[a] = 0.0, 0.0, 1.0 / EDGE_SCALE**2
@@ -504,18 +512,22 @@ def weigh_graph(e: Any) -> None:
         for j in range(n):
             matrix[i, j] = (1.0 if i == j else 0.0) - damping * matrix[i, j]
     invert(matrix, total_effects)
+    weights, variance = e.weights, e.weight_variance
     for j in range(n):
-        e.weights[j] = 0.0
+        weights[j] = variance[j] = 0.0
         for i in range(n):
-            e.weights[j] += total_effects[i, j]
-    for j in range(n):
-        e.weight_variance[j] = 0.0
-        for i in range(n):
-            t, covariance = 0.0, e.covariance[i]
+            weights[j] += total_effects[i, j]
+    for i in range(n):
+        covariance = e.covariance[i]
+        for j in range(n):
+            of_row = 0.0
             for a in range(n):
-                for b in range(n):
-                    t += total_effects[a, j] * covariance[a, b] * total_effects[b, j]
-            e.weight_variance[j] += e.weights[i] ** 2 * max(t, 0.0)
+                if total_effects[a, j] != 0.0:
+                    along = 0.0
+                    for b in range(n):
+                        along += covariance[a, b] * total_effects[b, j]
+                    of_row += total_effects[a, j] * along
+            variance[j] += weights[i] ** 2 * max(of_row, 0.0)
 
 
 @rare
