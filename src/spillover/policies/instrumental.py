@@ -27,6 +27,7 @@ from spillover.policies.instrumental_scores import (
     OWN,
     SHIFT,
     WEIGHT,
+    describe_laws,
     is_testable,
     judge_arms,
     learn_regression,
@@ -41,7 +42,6 @@ from spillover.policies.instrumental_state import (
     empty_reduced,
     empty_shocks,
     empty_statistics,
-    observations,
     prior_equations,
     rest_variance,
 )
@@ -143,6 +143,7 @@ class InstrumentalSEM(CorePolicy):
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """See `instrumental_scores`; in units of the range."""
         judge_arms(s, found)
+        describe_laws(s, found)
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         found = turn.room.found
@@ -197,10 +198,10 @@ class InstrumentalSEM(CorePolicy):
     def explain(self, state: InstrumentalState, rng: Rng) -> Explanation:
         p, _ = self.sizes(state.context.shape[-1])
         n, unit = state.last_pull.shape[-1], state.reward_range[..., 1:] - state.reward_range[..., :1]
-        lines = self.indices(state, rng, (lines_of(n), n))
+        lines = self.indices(state, rng, (lines_of(n) + 2 + state.equations.coefficients.shape[-1], n))
         mean, index, shift = (unit * lines[..., line, :] for line in (OWN, INDEX, SHIFT))
         weights, any_rejected = lines[..., WEIGHT, :], state.rejected.any(axis=-1, keepdims=True)
-        effects = structural_effects(state, lines[..., OWN, :], p, self.signed)
+        effects = structural_effects(state, lines, p, self.signed)
         levels = state.equations.coefficients[..., state.n_arms.flat[0] :][..., :p] @ full_context(state)[..., :p, None]
         baseline = (state.equations.total_effects @ levels)[..., 0]
         if state.rejected.any():
@@ -211,7 +212,7 @@ class InstrumentalSEM(CorePolicy):
         seen = state.belief.seen > 0
         return Explanation(
             mean=np.where(seen, mean, np.nan),
-            count=np.where(seen, observations(state.belief), 0.0),
+            count=np.where(seen, lines[..., lines_of(n) + 1, :], 0.0),
             clock=np.asarray(state.rounds, float),
             index=index,
             adjacency=self.adjacency(state),

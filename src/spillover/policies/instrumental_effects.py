@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from spillover.policies.instrumental_equations import EDGE_SCALE
-from spillover.policies.instrumental_scores import FACTOR, REGRESSED
-from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState
+from spillover.policies.instrumental_scores import FACTOR, OWN, REGRESSED, lines_of
+from spillover.policies.instrumental_state import Equations, InstrumentalState
 from spillover.types import Array, BoolArray
 
 SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
@@ -24,38 +24,6 @@ class Effects(NamedTuple):
     spill_beyond: Array
     total: Array  # (*batch, n): on all outcomes together
     total_variance: Array
-
-
-class OwnEffect(NamedTuple):
-    """The law of each arm's own effect, over all hypotheses."""
-
-    variance: Array  # (*batch, n): given the equation
-    average: Array  # (*batch, n, m): the observation that it is the average of
-
-
-def own_effect(belief: Belief, noise: Array, prior_mean: Array, prior_weight: Array) -> OwnEffect:
-    """Mixture of the laws of all hypotheses; noise, prior_weight: (*batch, n) and (*batch, 1)."""
-    weight = belief.mass.sum(axis=-1)[..., None]  # (*batch, k, 1)
-    gained = belief.weight[..., None, :] - belief.weight_at
-    added = belief.total[..., None, :] - belief.total_at
-    vectors = belief.sums[..., None, :, :] - belief.sums_at
-    strengths = (belief.base_weight + gained, prior_weight[..., None] + gained)
-    means = (
-        (belief.base_weight * belief.base_mean + added) / strengths[0],
-        ((prior_weight * prior_mean)[..., None] + added) / strengths[1],
-    )
-    observed = (
-        (belief.base_weight[..., None] * belief.base + vectors) / strengths[0][..., None],
-        vectors / strengths[1][..., None],
-    )
-    parts = (weight * (1.0 - belief.changed), weight * belief.changed)
-    mean = sum((p * m).sum(axis=-2) for p, m in zip(parts, means, strict=True))
-    average = sum((p[..., None] * o).sum(axis=-3) for p, o in zip(parts, observed, strict=True))
-    spread = sum(
-        (p * (noise[..., None, :] / s + (m - np.asarray(mean)[..., None, :]) ** 2)).sum(axis=-2)
-        for p, m, s in zip(parts, means, strengths, strict=True)
-    )
-    return OwnEffect(np.asarray(spread), np.asarray(average))
 
 
 def interval_if_existing(equations: Equations, signed: bool) -> Array:
@@ -88,22 +56,19 @@ def unshrunk(equations: Equations, signed: bool) -> Array:
     return np.asarray(equations.covariance * scale[..., :, None] * scale[..., None, :])
 
 
-def structural_effects(state: InstrumentalState, own: Array, p: int, signed: bool) -> Effects:
-    """Effects by the graph, with variances by linearisation; own: own effects at the coming context, (*batch, n)."""
-    found = linearised(state, own, p, state.equations.covariance)
-    wide = linearised(state, own, p, unshrunk(state.equations, signed))
-    beyond = np.where(np.eye(own.shape[-1], dtype=np.bool_), found.cell_variance, wide.cell_variance)
+def structural_effects(state: InstrumentalState, lines: Array, p: int, signed: bool) -> Effects:
+    """Effects by the graph, with variances by linearisation; lines: of `InstrumentalSEM.index`."""
+    found = linearised(state, lines, p, state.equations.covariance)
+    wide = linearised(state, lines, p, unshrunk(state.equations, signed))
+    beyond = np.where(np.eye(lines.shape[-1], dtype=np.bool_), found.cell_variance, wide.cell_variance)
     return found._replace(cell_beyond=beyond, spill_beyond=wide.spill_variance)
 
 
-def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) -> Effects:
+def linearised(state: InstrumentalState, lines: Array, p: int, covariance: Array) -> Effects:
     """Effects and their variances for a covariance of the edges into each arm."""
-    equations, n = state.equations, own.shape[-1]
-    unit = equations.pooled[..., 1:]
-    prior_weight = np.maximum(equations.pooled[..., :1] / (state.prior[..., 1:] * unit) ** 2, 1e-6)
-    law = own_effect(state.belief, equations.noise[..., 1], state.prior[..., :1] * unit, prior_weight)
-    d = equations.coefficients.shape[-1]
-    gap = law.average[..., :d].copy()
+    equations, n, d = state.equations, lines.shape[-1], state.equations.coefficients.shape[-1]
+    own, laws = lines[..., OWN, :], lines[..., lines_of(n) :, :]
+    gap = np.swapaxes(laws[..., 2:, :], -1, -2).copy()
     gap[..., n + p :] -= state.context[..., None, : d - n - p]
     rest = gap[..., n:]
     edges = gap[..., :n] - np.einsum("...rcj,...rc->...rj", equations.slope, rest)
@@ -112,7 +77,7 @@ def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) 
     row = np.einsum("...rbj,...bj->...rj", along, total_effects)  # variance of a_r' m_j
     shared = -np.einsum("...jbj,...jb->...j", along, edges)  # covariance of a_j' m_j with the own effect of j
     variance = (
-        law.variance
+        laws[..., 0, :]
         + np.einsum("...ra,...rab,...rb->...r", edges, covariance, edges)
         + np.einsum("...rc,...rcb,...rb->...r", rest, equations.rest_covariance, rest)
     )

@@ -13,6 +13,7 @@ from spillover.policies.instrumental_equations import add_value
 from spillover.policies.instrumental_filter import (
     Room,
     Y,
+    average_of_law,
     completes_round,
     effect_noise,
     expected_effect,
@@ -128,6 +129,28 @@ def judge_arms(s: Any, found: Any) -> None:
             weight, score = total / direct, total + error / (1.0 + s.in_flight[j]) ** 2
             found[OWN, j], found[WEIGHT, j] = direct, weight
             found[INDEX, j] = score / weight if weight != 0.0 else direct
+
+
+@rare
+def describe_laws(s: Any, found: Any) -> None:
+    """Fill in what intervals need of own effects, over all hypotheses, in the lines after `lines_of`.
+
+    These are the variance given the equation, how many observations there are, and the average one.
+    """
+    b, n, d, (prior_mean, prior_weight) = s.belief, s.n_arms, s.equations.coefficients.shape[1], prior_of(s)
+    laws, vector = found[lines_of(n) :], np.empty(b.base.shape[2])
+    laws[:] = 0.0
+    for i in range(n):
+        middle, noise = expected_effect(s, i, prior_mean, prior_weight), s.equations.noise[i, 1]
+        for k in range(b.mass.shape[0]):
+            for moved in (False, True):
+                part = probability(b.mass, k) * (b.changed[k, i] if moved else 1.0 - b.changed[k, i])
+                mean, strength, of_prior = law(b, k, i, moved, prior_mean, prior_weight)
+                laws[0, i] += part * (noise / strength + (mean - middle) ** 2)
+                laws[1, i] += part * (strength - of_prior)
+                average_of_law(b, k, i, moved, strength, vector)
+                for a in range(d):
+                    laws[2 + a, i] += part * vector[a]
 
 
 @rare

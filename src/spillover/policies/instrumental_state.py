@@ -227,11 +227,3 @@ def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
 
 def empty_shocks(n: int, batch: Batch) -> Shocks:
     return Shocks(*(np.zeros((*batch, *shape)) for shape in ((n, n, 4), (n, n, 4), (n, n), (n, n))))
-
-
-def observations(belief: Belief) -> Array:
-    """The expected number of observations behind each own effect, over the hypotheses."""
-    probability = belief.mass.sum(axis=-1)[..., None]
-    since = belief.weight[..., None, :] - belief.weight_at
-    unchanged = since + belief.base_weight * (1.0 - belief.base_share)
-    return np.asarray((probability * (unchanged + belief.changed * (since - unchanged))).sum(axis=-2))
