@@ -16,7 +16,7 @@ from spillover.graph import (
     SparseGraph,
     evidence,
 )
-from spillover.graph.adaptive_state import K_CLASS, empty_evidence
+from spillover.graph.adaptive import K_CLASS, empty_evidence
 from spillover.kernels.evidence import favourite, judge_pair, judge_weights
 from spillover.rng import Purpose
 from spillover.state import copy_state

@@ -117,7 +117,7 @@ def test_a_command_that_compiles_says_so_in_one_line_when_piped(monkeypatch) -> 
 @pytest.mark.long
 def test_a_cold_cache_is_announced_on_a_terminal_and_nowhere_else(tmp_path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", "from spillover import kernels; kernels.play; kernels.total_effects"]
+    command = [sys.executable, "-c", "from spillover import kernels; kernels.play; kernels.best_arms"]
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     subprocess.run(command, stderr=theirs, env=environment, check=True)

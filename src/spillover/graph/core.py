@@ -1,10 +1,10 @@
-"""The base of graph learners that are written for one learner, as the policies on them are."""
+"""The base of graph learners that are written for one learner, as the policies on them are; and no graph at all."""
 
 import math
 import threading
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,9 +15,9 @@ from spillover.core.compiled import entry
 from spillover.core.own import is_number, methods_named, spread
 from spillover.core.record import Fields, fields_of, record_class, row_opener, table_of
 from spillover.core.use import check_arrays, in_one_piece
-from spillover.graph.learner import GraphLearner
+from spillover.graph.learner import GraphLearner, GraphTraits
 from spillover.kernels.averages import take_snapshot
-from spillover.types import Array, Batch, BoolArray, IntArray
+from spillover.types import Array, Batch, BoolArray, Constant, IntArray, Problem
 
 LAST = threading.local()  # the hyperparameters of the last graph learner in use, as the drivers take them
 FUNCTIONS = ("absorb_outcome", "derive", "note", "show", "prepare", "forget_all")
@@ -203,3 +203,82 @@ def graph_drivers(own: Fields, graph: Fields) -> GraphDrivers:
             open_own(hyper, k).note(open_graph(graphs, k), memo[k])
 
     return GraphDrivers(*(entry(each) for each in (absorb_each, absorb_rounds, solve_each, note_each)))
+
+
+class EmptyGraph(NamedTuple):
+    """No edges: every arm's weight is 1.
+
+    >>> import spillover as sp
+    >>> NoGraph().init(sp.Problem(n_arms=2, budget=1)).adjacency
+    array([[0., 0.],
+           [0., 0.]])
+    """
+
+    weights: Constant[Array]  # (*batch, n)
+
+    @property
+    def adjacency(self) -> Array:
+        return np.zeros((*self.weights.shape, self.weights.shape[-1]))
+
+    @property
+    def edges(self) -> Any:
+        from scipy.sparse import coo_array
+
+        return coo_array((*self.weights.shape, self.weights.shape[-1]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoGraph(CoreGraph):
+    """Learns no graph: all weights are 1.
+
+    >>> import spillover as sp
+    >>> NoGraph().init(sp.Problem(n_arms=3, budget=1)).weights
+    array([1., 1., 1.])
+    """
+
+    allocates = False
+    traits = GraphTraits(deferrable=True, learns=False)
+
+    def init(self, problem: Problem, batch: Batch = ()) -> EmptyGraph:
+        return EmptyGraph(np.ones((*batch, problem.n_arms)))
+
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        """There is nothing to learn."""
+
+    def show(self, g: Any, adjacency: Any) -> None:
+        for i in range(adjacency.shape[0]):
+            for j in range(adjacency.shape[1]):
+                adjacency[i, j] = 0.0
+
+
+class OutsideGraph(NamedTuple):
+    """The weights of a graph, and the outcome that is to be handed on to its learner."""
+
+    weights: Array  # (*batch, n)
+    z: Array  # (*batch, n)
+    y: Array  # (*batch, n)
+    expected: Array  # (*batch, n)
+    round: IntArray  # (*batch,): in which it was played
+    weight: Array  # (*batch,): 0 if there is none
+
+
+def outside(weights: Array) -> OutsideGraph:
+    """The graph with these weights."""
+    z, y, expected = (np.zeros(weights.shape) for _ in range(3))
+    batch = weights.shape[:-1]
+    return OutsideGraph(np.ascontiguousarray(weights), z, y, expected, np.zeros(batch, np.int64), np.zeros(batch))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outside(CoreGraph):
+    """Notes what a policy wants its graph to learn."""
+
+    allocates = False
+
+    def init(self, problem: Problem, batch: Batch = ()) -> OutsideGraph:
+        return outside(np.ones((*batch, problem.n_arms)))
+
+    def absorb_outcome(self, g: Any, lesson: Any, expected: Any, weight: Any, room: Any) -> None:
+        for i in range(expected.shape[0]):
+            g.z[i], g.y[i], g.expected[i] = lesson.z[i], lesson.y[i], expected[i]
+        g.round, g.weight = lesson.round, weight

@@ -13,13 +13,10 @@ from spillover.core.compiled import inner, rare
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import edge_mask, impossible_edges
 from spillover.graph.learner import GraphErrors, GraphTraits, largest_reward
-from spillover.kernels import effects
 from spillover.kernels.confounding import test_doubts
-from spillover.kernels.decorators import allocating
+from spillover.kernels.inversion import spectral_radius, total_effects
 from spillover.kernels.kclass import BASELINE_SCALE, EDGE_SCALE, FLAT, absorb_moments, k_class
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Probability, Problem
-
-spectral_radius, total_effects = allocating(effects.spectral_radius), allocating(effects.total_effects)
 
 ALARM = float(np.log(1000.0))  # log Bayes factor: by Ville's inequality false with probability 0.001 over all rounds
 CLEAR = 4.0  # standard errors from 0 of a clear baseline

@@ -5,14 +5,12 @@ from typing import Any
 
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.instrument import InstrumentGraph
+from spillover.graph.core import NoGraph
 from spillover.graph.k_class import KClassGraph
 from spillover.graph.learner import GraphLearner
-from spillover.graph.none import NoGraph
-from spillover.graph.paper_tuned import PaperTunedGraph
-from spillover.graph.payoff import PayoffWeights
+from spillover.graph.regression import InstrumentGraph, PayoffWeights
 from spillover.graph.sparse import DenseGraph, SparseGraph
-from spillover.graph.tuned import SelfTunedGraph
+from spillover.graph.tuned import PaperTunedGraph, SelfTunedGraph
 from spillover.registry import Registry
 
 BUILT_IN: dict[str, Callable[..., GraphLearner]] = {

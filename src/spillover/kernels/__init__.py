@@ -10,9 +10,7 @@ import numpy as np
 from spillover.kernels import (  # noqa: F401  # so that every kernel is declared
     averages,
     candidates,
-    confounding,
     drawing,
-    effects,
     evidence,
     laws,
     outcomes,

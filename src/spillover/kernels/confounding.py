@@ -4,9 +4,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import boolean, float64, njit
+from numba import njit
 
-from spillover.kernels.compiling import gufunc
 from spillover.kernels.decorators import inside
 from spillover.kernels.factor import factorise, forward
 
@@ -104,22 +103,3 @@ def test_doubts(moments, n, unit):
             constant[i] = -0.5 * (rounds - n) * math.log(1.0 - min(share, MOST_EXPLAINED))
             constant[i] -= 0.5 * math.log(1.0 + steady)
     return average_of_logs(hidden), average_of_logs(constant)
-
-
-test_here = njit(inline="always")(test_doubts.py_func)  # what is called is compiled by itself, then with its caller
-
-
-@gufunc(
-    (float64[:, ::1], boolean[:], float64, boolean, float64[::1], float64[::1], boolean[:]),
-    "(m,m),(n),(),(),(o),(o)->()",
-    writes=("confounded", "baseline"),
-)
-def doubts(moments, arms, unit, due, confounded, baseline, tested):
-    """Test again, where it is due: log Bayes factors of a hidden common cause, and of a baseline.
-
-    Common coefficients and the variance have their reference prior, so that the factors are exact for normal noise.
-    Given z, an outcome does not depend on what was expected of z, unless z and the outcome have a hidden common cause.
-    """
-    tested[0] = due
-    if due:
-        confounded[0], baseline[0] = test_here(moments, arms.shape[0], unit)

@@ -17,10 +17,9 @@ from spillover.core import CorePolicy, Lesson, Turn, choose_top
 from spillover.core.batches import Batches
 from spillover.core.policy import first_fields
 from spillover.graph import GraphLearner, as_graph_learner
-from spillover.graph.core import is_core
+from spillover.graph.core import Outside, is_core, outside
 from spillover.graph.edges import refuse_infinite_weights
 from spillover.graph.learner import explained
-from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards, date_of, weigh
 from spillover.policies.averages import (
     START,
@@ -93,7 +92,7 @@ class OnGraph(GraphPolicy, CorePolicy):
     """A policy written for one learner that takes the functions of its graph learner: `self.graph` and `s.graph`.
 
     A graph learner without such functions keeps its graph outside of what the compiled functions know, which see the
-    weights alone, and learns in Python what they hand on (`graph.outside`).
+    weights alone, and learns in Python what they hand on (`graph.core`).
     """
 
     compiled = "without arrays"

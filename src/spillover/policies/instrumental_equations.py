@@ -13,9 +13,9 @@ import numpy as np
 
 from spillover.core import inner
 from spillover.core.compiled import rare
-from spillover.graph.k_class import LARGEST_RADIUS, spectral_radius
+from spillover.graph.k_class import LARGEST_RADIUS
 from spillover.kernels.factor import applied, invert_symmetric, invert_within, product_of
-from spillover.kernels.inversion import invert
+from spillover.kernels.inversion import invert, spectral_radius
 from spillover.policies.instrumental_filter import (
     COUNT,
     EFFECT,

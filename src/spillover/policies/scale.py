@@ -12,8 +12,8 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy, Traits
 from spillover.core import CorePolicy, Turn, choose_top, later
+from spillover.graph.core import EmptyGraph
 from spillover.graph.learner import explained
-from spillover.graph.none import EmptyGraph
 from spillover.kernels.averages import rank
 from spillover.types import Amount, Array, Batch, BoolArray, Constant, Explanation, Finite, Problem
 
