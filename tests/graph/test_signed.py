@@ -54,16 +54,18 @@ def test_optimal(seed, n, rounds, sparsity, acyclic, noise):
 
 
 @pytest.mark.parametrize("sparsity", [1e-3, 0.1, 5.0])
-def test_lasso_agrees(sparsity):
+@pytest.mark.parametrize("signed", [True, False])
+def test_lasso_agrees(signed, sparsity):
     from sklearn.linear_model import Lasso
 
     n, rounds = 8, 60
-    A, F = random_model(5, n, signed=True)
+    A, F = random_model(5, n, signed=signed)
     Z, Y = played(5, A, F, rounds, law="uniform", noise=0.1)
-    graph = learn(SparseGraph(sparsity=sparsity, signed=True), sp.Problem(n, 4, acyclic=True), Z, Y)
-    assert (graph.adjacency < 0).any()
+    graph = learn(SparseGraph(sparsity=sparsity, signed=signed), sp.Problem(n, 4, acyclic=True), Z, Y)
+    assert (graph.adjacency < 0).any() == signed
+    options = {"positive": not signed, "fit_intercept": False, "tol": 1e-14, "max_iter": 1_000_000}
     for i in range(n - 1):
-        lasso = Lasso(alpha=sparsity / (2 * rounds), fit_intercept=False, tol=1e-14, max_iter=1_000_000)
+        lasso = Lasso(alpha=sparsity / (2 * rounds), **options)
         lasso.fit(Y[:, i + 1 :], Y[:, i] - Z[:, i])
         np.testing.assert_allclose(graph.adjacency[i, i + 1 :], lasso.coef_, atol=1e-6)
 

@@ -1,6 +1,7 @@
 """InstrumentalSEM: what it recovers without noise, and what must not change its answers."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import spillover as sp
 from spillover.contracts import learn_rounds
 from spillover.core.batches import learns_histories
+from spillover.delays import ArmDelays
+from spillover.history.record import History as Table
+from spillover.history.replay import replay_history
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.policies.instrumental_worlds import History, draw_history, learn
@@ -160,17 +164,6 @@ def test_a_round_in_parts_counts_once():
         assert_allclose(ours, whole, atol=0.1)
 
 
-def test_history_at_once_equals_round_by_round():
-    history = draw_history(np.random.default_rng(10), CHAIN, 150, context=1, noise=0.3)
-    gaps = np.random.default_rng(11).uniform(size=history.y.shape) < 0.05
-    rounds = history.with_gaps(gaps).feedback()
-    start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
-    at_once = PAST.catch_up(start[0], rounds, 1, sp.Rng(0))
-    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), PAST.learn)
-    for name, leaf in leaves(at_once).items():
-        assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_history_with_gaps_and_rounds_without_any_choice_at_once_equals_round_by_round(seed):
     history = draw_history(np.random.default_rng(seed), CHAIN, 40, context=1, noise=0.3)
@@ -243,3 +236,93 @@ def test_an_edge_that_the_data_say_nothing_of_keeps_its_prior():
         state = POLICY.update(state, sp.Feedback(x, np.zeros(4), y, np.array(0), np.array(True)), rng)
     assert_array_equal(state.equations.probability[:2, 3], 0.25)
     assert_array_equal(POLICY.explain(state, rng).count[:3], 0.0)
+
+
+ROUNDS = 180  # up to 200 rounds the equations are solved in each of them
+
+
+def shares(rounds, seed):
+    """Decisions, and which of three arms a customer then buys: outcomes that add up to 1."""
+    generator = np.random.default_rng(seed)
+    x = generator.uniform(size=(rounds, 3)) < 0.4
+    appeal = np.exp(x * np.array([3.0, 2.5, 2.0]) + 0.5 * generator.standard_normal((rounds, 3)))
+    return x, appeal / appeal.sum(axis=1, keepdims=True)
+
+
+def table_of(x, y):
+    names, rounds = tuple("abc"), tuple(str(t + 1) for t in range(len(x)))
+    return Table(
+        arms=names, rounds=rounds, x=x, z=None, y=y, arrived=np.ones(len(x), bool), following=None, notes=(),
+        observes="overall", has_baseline=True,
+    )  # fmt: skip
+
+
+def test_a_learner_answers_as_a_replayed_table_also_where_the_graph_is_rejected():
+    x, y = shares(ROUNDS, seed=3)
+    replayed = replay_history(sp.InstrumentalSEM(signed=True), table_of(x, y), budget=1)
+    learner = sp.Learner(sp.InstrumentalSEM(signed=True), replayed.problem)
+    for chosen, outcome in zip(x, y, strict=True):
+        learner.report(learner.play(chosen), y=outcome)
+    assert replayed.state.rejected.any()
+    assert_array_equal(learner.state.rejected, replayed.state.rejected)
+    found, wanted = learner.explain(), replayed.explain()
+    for name in ("effects", "effects_interval", "total_interval", "baseline", "score"):
+        assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-6, atol=1e-9, err_msg=name)
+    assert_array_equal(found.chosen, wanted.chosen)
+
+
+def test_a_rejection_ends_when_the_regression_starts_again():
+    x, y = shares(ROUNDS, seed=3)
+    learner = replay_history(sp.InstrumentalSEM(signed=True), table_of(x, y), budget=1)
+    assert learner.state.rejected.any()
+    learner.state.belief.detected[0] += 1  # a change: the regression forgets everything before it
+    learner.report(learner.play(x[0]), y=y[0])
+    assert not learner.state.rejected.any()
+
+
+def test_a_round_that_was_pending_in_a_table_keeps_its_context_and_its_doses():
+    generator = np.random.default_rng(0)
+    x, y = shares(30, seed=0)
+    dose, context = np.where(x, generator.uniform(0.5, 2.0, x.shape), 0.0), generator.standard_normal((30, 1))
+    arrived = np.arange(30) != 28
+    given = replace(
+        table_of(x, np.where(arrived[:, None], y, np.nan)),
+        arrived=arrived, dose=dose, context=context, context_names=("price",), next_context=np.zeros(1),
+    )  # fmt: skip
+    learner = replay_history(sp.InstrumentalSEM(), given, budget=1)
+    assert learner.pending == [29]
+    standard = (context[28] - context.mean(axis=0)) / context.std(axis=0)
+    assert_allclose(learner.details[29].context, standard, rtol=0.1)
+    assert_array_equal(learner.details[29].dose, dose[28])
+    learner.report(29, y=y[28])
+    assert learner.state.reduced.rounds == 30
+
+
+WORLD = sp.SyntheticSEM(
+    n_arms=5, budget=2, edge_density=0.2, horizon=400, changes=(200,), baseline=True, noise=0.1, observes="overall"
+)
+LATE = ArmDelays((2, 5, 10, 20, 80))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting(sp.InstrumentalSEM):
+    """Gets a round when its last arm has reported."""
+
+    traits = sp.InstrumentalSEM.traits._replace(accepts_missing=False)
+
+
+@pytest.mark.long
+def test_learning_outcomes_as_they_arrive_loses_nothing_compared_with_waiting_for_the_last():
+    given: dict[str, Any] = {"replications": 40, "seed": 0, "record": [WORLD.horizon]}
+    in_parts, waiting = (sp.simulate(policy, WORLD, LATE, **given) for policy in (sp.InstrumentalSEM(), Waiting()))
+    assert in_parts.final_regret.mean() < waiting.final_regret.mean()
+
+
+def test_a_closed_round_leaves_no_pull_in_flight():
+    """Arms that did not report never will; until the round is closed, they are still expected."""
+    learner = sp.Learner(sp.InstrumentalSEM(), sp.Problem(3, 2, observes="overall", baseline=True), seed=1)
+    learner.play([1, 1, 0])
+    learner.report(1, y=[1.0, math.nan, 0.5])
+    assert learner.explain().pending.tolist() == [0.0, 1.0, 0.0]
+    learner.close(1)
+    assert learner.explain().pending.tolist() == [0.0, 0.0, 0.0]

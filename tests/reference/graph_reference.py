@@ -121,37 +121,6 @@ def solve_by_enumeration(Z, Y, penalty, allowed, bound=np.inf, weight=None):
     return np.array([solve_row_by_enumeration(G, C[i], penalty[i], allowed[i], bound) for i in range(len(C))])
 
 
-def solve_row_by_descent(G, c, penalty, allowed, sweeps=20_000):
-    """The minimiser of one row without a bound by cyclic coordinate descent, one coordinate at a time."""
-    a = np.zeros(len(c))
-    columns = [j for j in np.flatnonzero(allowed) if G[j, j] > 0]
-    for _ in range(sweeps):
-        largest = 0.0
-        for j in columns:
-            value = max(0.0, a[j] + (c[j] - G[j] @ a - penalty[j] / 2) / G[j, j])
-            largest = max(largest, abs(value - a[j]))
-            a[j] = value
-        if largest < 1e-14:
-            break
-    return a
-
-
-def solve_by_convex_solver(Z, Y, penalty, allowed, bound=np.inf, weight=None):
-    """The same by a general convex solver, on the residuals themselves."""
-    import cvxpy as cp
-
-    n = Y.shape[1]
-    root = np.sqrt(np.ones(len(Y)) if weight is None else np.asarray(weight, float))[:, None]
-    A = cp.Variable((n, n), nonneg=True)
-    error = root * (Y - Z) - (root * Y) @ A.T
-    constraints = [cp.multiply(A, (~allowed).astype(float)) == 0]
-    if np.isfinite(bound):
-        constraints.append(cp.sum(A, axis=1) <= bound)
-    problem = cp.Problem(cp.Minimize(cp.sum_squares(error) + cp.sum(cp.multiply(penalty, A))), constraints)
-    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
-    return np.where(allowed, np.maximum(A.value, 0.0), 0.0)
-
-
 def total_effects(A):
     """w = 1' (I - A)^-1."""
     n = len(A)
