@@ -1,4 +1,10 @@
-"""The arrays of a table, averages and seasons of its outcomes, and their reduced form."""
+"""The arrays of a table, averages and seasons of its outcomes, and their reduced form.
+
+The reduced form is least squares of each outcome on (1, context, choices), with robust standard errors. It needs no
+graph and no model of the policy, so it is an independent reference for what a policy says: choices were made before the
+outcomes, and E[outcome | choices, context] is what a decision changes. The same design tells which arms cannot be told
+apart, and whether the context moves their effects.
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.formatting import plain_values
 from spillover.tabular import in_columns, shared_names
 from spillover.types import Array, BoolArray, IntArray
 
@@ -131,7 +138,7 @@ class Comparison(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         names = ("when_chosen", "when_not", "difference", "standard_error")
-        return {name: float(value) if np.isfinite(value) else None for name, value in zip(names, self, strict=True)}
+        return dict(zip(names, plain_values(tuple(self)), strict=True))
 
 
 class ArmAverages(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.formatting import first_of
 from spillover.history import columns
-from spillover.history.build_history import assemble, assemble_plain
 from spillover.history.candidates import (
     AMOUNTS,
     DECISION_NAMES,
@@ -34,6 +34,7 @@ from spillover.history.candidates import (
     wide_decisions,
     wide_layout,
 )
+from spillover.history.cells import HistoryError, Problems
 from spillover.history.columns import (
     BY_NAME,
     GIVEN,
@@ -59,7 +60,7 @@ from spillover.history.columns import (
 from spillover.history.files import MEANINGS, NEEDED, OpenTable, match_columns, open_table
 from spillover.history.frame import INDEX, Frame, Style, read_frame, table_of
 from spillover.history.panel import Ranges
-from spillover.history.record import History, HistoryError, Problems
+from spillover.history.record import History, assemble, assemble_plain
 
 FROM_CONTENT = frozenset({YES_NO, AMOUNTS, ONLY_NUMBER, DECISION_NAMES})  # weak, if nothing else supports them
 UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
@@ -394,9 +395,7 @@ def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> 
     for role, about in (("arm", "the arm"), ("chosen", "what was chosen"), ("outcome", "the outcome")):
         values = dict.fromkeys(shown(frame, reading, role) for reading in found)
         if len(values) > 1:
-            some = list(values)[:MOST_READINGS]
-            more = f" and {len(values) - MOST_READINGS} more" if len(values) > MOST_READINGS else ""
-            unclear.append(f"{about} may be {', '.join(some)}{more}")
+            unclear.append(f"{about} may be {first_of(list(values), MOST_READINGS)}")
     one = "only the content of columns suggests how to read this table: confirm it with this option, or name others"
     asked = f"{'; '.join(unclear)}: say which, with one of these options" if unclear else one
     lines = [f"{frame.name}: {asked}"]

@@ -15,7 +15,7 @@ from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.experiments.toml_file import origin_of
 from spillover.files import Excessive, parse_toml
-from spillover.formatting import short_number
+from spillover.formatting import first_of, short_number
 from spillover.history import History, read_history, replay_history
 from spillover.history.record import default_range
 from spillover.history.replay import Checkpoints, known_signals, next_reasons
@@ -455,6 +455,7 @@ def answer(
     with kernels.compiled_ahead(KERNELS if given is None and not facts.sees_rewards else ()):
         found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
+    signals = {} if found.by_regression else known_signals(learner, history)
     hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}
     if history.minimise:
         hint["quantity"] = f"{learner.policy.traits.quantity}, as a reduction"
@@ -480,7 +481,19 @@ def answer(
             )
         ),
         arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
-        cautions=tuple(warned(learner, history, facts, reasons, found.by_regression)),
+        cautions=(
+            *different_units(history),
+            *cautions(
+                reasons,
+                facts.assessment,
+                facts.y,
+                signals,
+                sign=facts.sign,
+                sees_rewards=facts.sees_rewards,
+                fits_baseline=learner.policy.traits.fits_baseline,
+                by_regression=found.by_regression,
+            ),
+        ),
         assessment=facts.assessment,
         per_arm=facts.per_arm,
         sign=facts.sign,
@@ -515,21 +528,5 @@ def taken_from_data(learner: Learner, history: History, question: Question, by_r
             for arm, dose in zip(history.arms, history.reference_dose, strict=True)
             if np.isfinite(dose)
         ]
-        more = f" and {len(usual) - LISTED_DOSES} more" if len(usual) > LISTED_DOSES else ""
         shape = "" if by_regression else ", taken to be proportional to it: saturation is not modelled"
-        yield f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}){shape}"
-
-
-def warned(learner: Learner, history: History, facts: Facts, reasons: Any, by_regression: bool) -> list[Any]:
-    signals = {} if by_regression else known_signals(learner, history)
-    found = cautions(
-        reasons,
-        facts.assessment,
-        facts.y,
-        signals,
-        sign=facts.sign,
-        sees_rewards=facts.sees_rewards,
-        fits_baseline=learner.policy.traits.fits_baseline,
-        by_regression=by_regression,
-    )
-    return [*different_units(history), *found]
+        yield f"effects are those of each arm's average amount ({first_of(usual, LISTED_DOSES)}){shape}"

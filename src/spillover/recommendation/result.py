@@ -10,7 +10,7 @@ from spillover.assessment import Assessment
 from spillover.assessment.findings import FINE, NOTE, WARNING, Finding
 from spillover.assessment.reduced_form import MOST_ARMS
 from spillover.constraints import Constraint, Costs
-from spillover.formatting import Interval, Shown, interval_of, short_number
+from spillover.formatting import Interval, Shown, interval_of, plain_values, short_number
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_names, join_rounds, unit_factor, unit_sentence
@@ -302,13 +302,8 @@ class ArmAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where a number is not finite."""
-        return {name: plain(value) for name, value in asdict(self).items()}
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [plain(part) for part in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+        plain: dict[str, Any] = plain_values(asdict(self))
+        return plain
 
 
 def arm_answers(
