@@ -38,7 +38,7 @@ rounds = 5
 
 
 def small_cells(cells: int, horizon: int = 40) -> Experiment:
-    """Make an experiment of cells of one learner each."""
+    """So many cells of one learner each."""
     return parse_experiment(TEXT.format(block=1, horizon=horizon, replications=cells, policy="ndc-sem"))
 
 
@@ -179,7 +179,7 @@ def main() -> None:
 
 
 def large() -> None:
-    """Print the limits of a large run, and the arithmetic for it."""
+    """What limits a large run, and the arithmetic for it."""
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     client = client_costs()
     print(

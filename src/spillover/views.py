@@ -1,6 +1,7 @@
 """Views of results: a line of text, a table for notebooks, a figure. One class for each kind of result."""
 
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -94,33 +95,34 @@ class View(Generic[Result]):
         self.shown = shown
 
 
-class ReasonsView:
+class ReasonsView(View[Reasons]):
     """Why one decision was made."""
 
-    def __init__(self, reasons: Reasons) -> None:
-        self.reasons = reasons
-        self.chosen = [arm.arm for arm in reasons.ranked() if arm.chosen]
+    @cached_property
+    def chosen(self) -> list[str]:
+        """The chosen arms, the best first."""
+        return [arm.arm for arm in self.shown.ranked() if arm.chosen]
 
     def text(self) -> str:
-        warnings = sum(signal.warning for signal in self.reasons.health)
-        size = f"{len(self.chosen):,} of {count_of(len(self.reasons.arms), 'arm')} chosen"
+        warnings = sum(signal.warning for signal in self.shown.health)
+        size = f"{len(self.chosen):,} of {count_of(len(self.shown.arms), 'arm')} chosen"
         told = count_of(warnings, "warning") if warnings else ""
         return line("Reasons", size, told, join_names(self.chosen))
 
     def html(self) -> str:
-        plan = [f"A plan decided this round, not the scores: {self.reasons.plan}."] if self.reasons.planned else []
+        plan = [f"A plan decided this round, not the scores: {self.shown.plan}."] if self.shown.planned else []
         return card(
-            f"Chosen: {join_names(self.chosen) or 'none'} ({len(self.chosen):,} of {len(self.reasons.arms):,} arms)",
-            sentences([*plan, f"Score: {self.reasons.quantity}, including exploration."]),
-            arms_html(self.reasons),
-            health_html(self.reasons),
+            f"Chosen: {join_names(self.chosen) or 'none'} ({len(self.chosen):,} of {len(self.shown.arms):,} arms)",
+            sentences([*plan, f"Score: {self.shown.quantity}, including exploration."]),
+            arms_html(self.shown),
+            health_html(self.shown),
         )
 
     def plot(self) -> "Figure":
         with needed_for("a figure", "plot"):
             from spillover.figures.decision import decision_figure
 
-        return decision_figure(self.reasons)
+        return decision_figure(self.shown)
 
 
 def arms_html(reasons: Reasons) -> str:
@@ -214,18 +216,18 @@ class RecommendationView(View[Recommendation]):
         )
 
 
-class EvaluationView:
+class EvaluationView(View[Evaluation]):
     """An evaluation in a notebook."""
 
-    def __init__(self, found: Evaluation) -> None:
-        self.found = found
-        self.rounds = count_of(len(found.log.x), "round")
+    @property
+    def rounds(self) -> str:
+        return count_of(len(self.shown.log.x), "round")
 
     def text(self) -> str:
-        return line("Evaluation", self.rounds, *(f"{answer.name}: {answer.verdict}" for answer in self.found.answers))
+        return line("Evaluation", self.rounds, *(f"{answer.name}: {answer.verdict}" for answer in self.shown.answers))
 
     def html(self) -> str:
-        found = self.found
+        found = self.shown
         arms = count_of(len(found.log.arms), "arm")
         headings = ["", "expected payoff (95%)", "difference from the log"]
         return card(
@@ -237,20 +239,16 @@ class EvaluationView:
         )
 
     def row(self, answer: Answer) -> list[str]:
-        gap = "" if answer is self.found.logged else with_interval(answer.difference, answer.difference_interval)
+        gap = "" if answer is self.shown.logged else with_interval(answer.difference, answer.difference_interval)
         return [answer.name, with_interval(answer.payoff, answer.interval), gap]
 
     def plot(self) -> "Figure":
         with needed_for("a figure", "plot"):
             from spillover.figures import course_figure, figure_of
 
-        found = self.found
+        found = self.shown
         lines = [(answer.name, answer.course) for answer in found.answers]
         return figure_of(course_figure(found.labels, found.earned_course, lines))
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 LONGEST_NAME = 26  # characters
@@ -258,16 +256,16 @@ LINES = 7  # policies in the text
 OBSERVED = {"both": "rewards and outcomes of each arm", "overall": "outcomes of each arm", "payoff": "their sum only"}
 
 
-class RunView:
+class RunView(View[Run]):
     """A run, or the runs of a grid."""
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        super().__init__(run)
         self.settings = grid_settings(as_policy(run.policy))
         self.final = run.final_regret.reshape(-1, run.regret.shape[-2])  # (settings, replications)
 
     def text(self) -> str:
-        name, delay = type(self.run.policy).__name__, f"delay {delay_text(self.run)}"
+        name, delay = type(self.shown.policy).__name__, f"delay {delay_text(self.shown)}"
         if not self.settings:
             return line("Run", name, self.size(), delay, f"final regret {interval_text(mean_interval(self.final[0]))}")
         lowest, *_, highest = column_texts(sorted(self.final.mean(axis=-1).tolist()))
@@ -275,11 +273,11 @@ class RunView:
         return line("Run", name, size, delay, f"final regret {lowest} to {highest}")
 
     def size(self) -> str:
-        *_, replications, rounds = self.run.regret.shape
+        *_, replications, rounds = self.shown.regret.shape
         return f"{count_of(replications, 'replication')} x {count_of(rounds, 'round')}"
 
     def html(self) -> str:
-        run = self.run
+        run = self.shown
         given = [
             ("policy", described(run.policy)),
             ("world", described(run.environment)),
@@ -296,7 +294,7 @@ class RunView:
         return rows_table(["setting", "final regret"], rows, text=["setting"], what="settings")
 
     def measures_table(self) -> str:
-        run = self.run
+        run = self.shown
         measures = {
             "final regret": run.interval("final_regret"),
             "payoff a round": last_of(run.interval("average_payoff")),
@@ -313,7 +311,7 @@ class RunView:
 
         accepted = f"at most {MOST_ROWS} in one figure; `spillover.experiments.tune.tune` draws a grid"
         validate.require(len(self.settings) <= MOST_ROWS, "settings of the grid", len(self.settings), accepted)
-        return figure_of(regret_figure([self.run], title=title))
+        return figure_of(regret_figure([self.shown], title=title))
 
 
 def delay_text(run: Run) -> str:
@@ -331,21 +329,23 @@ def last_of(interval: Interval) -> Interval:
     return Interval(*(values[..., -1] for values in interval))
 
 
-class ComparisonView:
+class ComparisonView(View[PairedComparison]):
     """Policies on the same draws, the best first."""
 
-    def __init__(self, comparison: PairedComparison) -> None:
-        self.comparison = comparison
-        self.run = next(iter(comparison.runs.values()))
-        self.headings = ["policy", "verdict", "final regret", "optimality ratio", "difference"]
+    headings = ("policy", "verdict", "final regret", "optimality ratio", "difference")
+
+    @property
+    def run(self) -> Run:
+        """The run of the first policy."""
+        return next(iter(self.shown.runs.values()))
 
     def row(self, row: Compared) -> list[str]:
-        difference = "" if row.policy == self.comparison.reference else interval_text(row.difference)
+        difference = "" if row.policy == self.shown.reference else interval_text(row.difference)
         ratio = f"{float(row.optimality_ratio.mean):.1%}"
         return [row.policy, row.verdict, interval_text(row.final_regret), ratio, difference]
 
     def text(self) -> str:
-        rows = [self.row(row) for row in self.comparison.rows]
+        rows = [self.row(row) for row in self.shown.rows]
         shown = [[clipped(name, LONGEST_NAME), *rest] for name, *rest in rows[:LINES]]
         lines = [self.title(), *align_columns([self.headings, *shown], 2)]
         if len(rows) > LINES:
@@ -355,10 +355,10 @@ class ComparisonView:
     def title(self) -> str:
         replications, rounds = self.run.regret.shape
         size = f"{count_of(replications, 'replication')} x {count_of(rounds, 'round')}"
-        return f"{len(self.comparison.runs)} policies on the same draws, {size}, delay {delay_text(self.run)}"
+        return f"{len(self.shown.runs)} policies on the same draws, {size}, delay {delay_text(self.run)}"
 
     def html(self) -> str:
-        rows = [self.row(row) for row in self.comparison.rows]
+        rows = [self.row(row) for row in self.shown.rows]
         table = rows_table(self.headings, rows, text=["policy", "verdict"], what="policies")
         return card(self.title(), facts([("world", described(self.run.environment))]), table, sentences([self.note()]))
 
@@ -366,9 +366,9 @@ class ComparisonView:
         """Explain the differences."""
         if len(self.run.final_regret) < 2:
             return "One replication says nothing about the others: no difference can be told."
-        pairs = count_of(self.comparison.pairs, "difference")
-        together = f"The intervals of {pairs} hold together with 95%" if self.comparison.pairs > 1 else "95% interval"
-        return f"Difference: final regret minus that of {self.comparison.reference}, paired. {together}."
+        pairs = count_of(self.shown.pairs, "difference")
+        together = f"The intervals of {pairs} hold together with 95%" if self.shown.pairs > 1 else "95% interval"
+        return f"Difference: final regret minus that of {self.shown.reference}, paired. {together}."
 
     def plot(self, *, title: str = "") -> "Figure":
         with needed_for("a figure", "plot"):
@@ -382,7 +382,7 @@ class ComparisonView:
             )
             from spillover.figures.style import WIDTH as INCHES
 
-        comparison, reference = self.comparison, self.comparison.reference
+        comparison, reference = self.shown, self.shown.reference
         differences = [
             Difference(row.policy, *np.nan_to_num([float(value) for value in row.difference], nan=np.nan))
             for row in comparison.rows

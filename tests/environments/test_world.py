@@ -431,5 +431,5 @@ def test_an_experiment_with_many_arms(tmp_path):
     from spillover.experiments import run_experiment
 
     run_experiment(parse_experiment(FILE.format(arms=3_000)), tmp_path, engine="serial", progress=False)
-    with pytest.raises(ValueError, match="2,000,000 arms: must be at most 1,000,000"):
+    with pytest.raises(ValueError, match="n_arms = 2,000,000: must be at most 1,000,000"):
         parse_experiment(FILE.format(arms=2_000_000))

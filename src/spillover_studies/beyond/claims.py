@@ -10,20 +10,14 @@ from spillover.metrics import Interval
 from spillover.report.claims import FAILS, HOLDS, OPEN, Claim, Variant, format_ci, paired_interval, sign_verdict
 from spillover.report.tables import paired_ratio
 from spillover_studies.beyond.settings import (
-    ARM_DELAYS,
-    CHANGED,
-    DENSITY,
     FOR_ANOTHER,
     MAIN,
-    MISDATED,
-    MISTUNED,
     OURS,
     PAPERS,
     PRINTED,
     REFERENCE,
     TEXTS,
     TUNED,
-    UNITS,
     VARIED,
     Family,
     Multiple,
@@ -262,10 +256,10 @@ def arm_delays(found: list[Multiple]) -> str:
 
 
 CONCLUSIONS = {
-    MISTUNED.name: mistuned,
-    MISDATED.name: misdated,
-    DENSITY.name: density,
-    CHANGED.name: changed,
-    UNITS.name: units,
-    ARM_DELAYS.name: arm_delays,
+    "mistuned": mistuned,
+    "misdated": misdated,
+    "density": density,
+    "changed": changed,
+    "units": units,
+    "arm-delays": arm_delays,
 }

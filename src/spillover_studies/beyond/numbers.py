@@ -119,7 +119,7 @@ def varied(results: Results) -> str:
 
 def conclusions(results: Results) -> str:
     """The sentence that each sweep ends with."""
-    points = (f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS)
+    points = (f"- **{sweep.title}.** {conclusion(sweep, multiples(results, sweep))}" for sweep in SWEEPS.values())
     return "\n".join(fill(point, 120, subsequent_indent="  ", break_on_hyphens=False) for point in points)
 
 

@@ -74,7 +74,7 @@ def varied(results: Results, draw: Draw) -> str:
 
 def sweep_parts(results: Results, draw: Draw) -> Iterator[Part]:
     """One section for each question: what is varied, the figure, and a sentence that concludes."""
-    for sweep in SWEEPS:
+    for sweep in SWEEPS.values():
         found = multiples(results, sweep)
         if len({one.setting for one in found}) > 1:
             caption = TEXTS("captions.sweep", title=sweep.title, worlds=worlds_of(found))

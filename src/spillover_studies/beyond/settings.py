@@ -35,24 +35,7 @@ MAIN = tuple(
     for world, title in (("all", "all means change"), ("three", "three arms change"))
     for delay in ("50", "200", "400")
 )
-VARIED = (
-    Family("one", "one", "50", "one arm changes"),
-    Family("none", "none", "50", "nothing changes"),
-    Family("smooth", "smooth", "50", "the means drift smoothly"),
-    Family("geometric", "all", "geometric 50", "geometric delays of mean 50"),
-    Family("beta", "beta", "50", "Beta rewards"),
-    Family("large", "large", "50", "50 arms, 10 per round"),
-    Family("lossy", "all", "lossy 50", "20% of the feedback lost"),
-    Family("noise", "noise", "50", "noise 0.1 in the structural equations"),
-    Family("frequent", "frequent", "50", "a change every 100 rounds"),
-    Family("rare", "rare", "50", "one change in 20,000 rounds"),
-    Family("pareto", "pareto", "50", "heavy-tailed rewards"),
-    Family("stragglers", "all", "pareto 25", "heavy-tailed delays"),
-    Family("bad-news", "all", "bad news late", "bad news comes late"),
-    Family("conversions", "all", "conversions", "only conversions arrive"),
-    Family("one-year", "one-year", "2", "52 rounds, 6 arms"),
-    Family("three-years", "three-years", "8", "150 rounds, 20 arms"),
-)
+VARIED = tuple(Family(*each) for each in TEXTS.entry("varied"))
 
 
 def records_of(results: Results, family: Family) -> dict[str, Record]:
@@ -120,7 +103,7 @@ class Setting(NamedTuple):
 
     name: str
     world: str
-    delay: str = "50"
+    delay: str
 
 
 class Sweep(NamedTuple):
@@ -130,76 +113,24 @@ class Sweep(NamedTuple):
     title: str
     question: str
     settings: tuple[Setting, ...]
-    policies: tuple[str, ...] = (OURS, *PAPERS)
+    policies: tuple[str, ...]
 
 
-CONSTANT = tuple(Setting(f"D = {delay}", "all", delay) for delay in ("50", "200", "400"))
 FOR_ANOTHER = tuple(f"ndc-sem-for-{delay}" for delay in ("50", "200", "400"))
-MISTUNED = Sweep(
-    "mistuned",
-    "Misspecified delay: parameters tuned for another one",
-    "NDC-SEM has no parameter for the delay, but its discount and exploration are tuned for one. Here the parameters "
-    "that were tuned for a delay of 50, 200 and 400 rounds are used at each of these delays.",
-    CONSTANT,
-    (OURS, *FOR_ANOTHER),
-)
-MISDATED = Sweep(
-    "misdated",
-    "Misspecified delay: outcomes without a date",
-    "NDC-SEM and Switching-SEM count an outcome from the round of its action, so they need its age. Here versions of "
-    "both take every outcome to be 50 rounds old, whatever the true delay is.",
-    (*CONSTANT, Setting("geometric delays of mean 50", "all", "geometric 50")),
-    (OURS, "switching-sem-misdated", TUNED, "ndc-sem-misdated"),
-)
-DENSITY = Sweep(
-    "density",
-    "Edge density",
-    "The graph has from no edge to all 45 edges of an acyclic graph of ten arms; the paper's has 8 (a density of "
-    "0.09).",
-    tuple(
-        Setting(f"{edges} edges", world)
-        for edges, world in (
-            *((0, "edges-0"), (4, "edges-4"), (8, "all")),
-            *((16, "edges-16"), (32, "edges-32"), (45, "edges-45")),
-        )
-    ),
-)
-CHANGED = Sweep(
-    "changed",
-    "How many arms change",
-    "At each of the three changes the means of some of the ten arms are redrawn; in the paper those of all arms are.",
-    (
-        *(Setting("no arm", "none"), Setting("1 arm", "one"), Setting("3 arms", "three")),
-        *(Setting("6 arms", "six"), Setting("all 10 arms", "all")),
-    ),
-)
-UNITS = Sweep(
-    "units",
-    "The scale of y",
-    "All rewards z and y are multiplied by the same number, as if they were measured in other units. The worlds and "
-    "draws are the same. Exploration ξ and sparsity λ of NDC-SEM are not rescaled, nor is the bonus of SEM-UCB.",
-    tuple(
-        Setting(f"times {unit}", world)
-        for unit, world in (
-            *(("0.01", "unit-0.01"), ("0.1", "unit-0.1"), ("1", "all")),
-            *(("10", "unit-10"), ("100", "unit-100")),
-        )
-    ),
-)
-ARM_DELAYS = Sweep(
-    "arm-delays",
-    "Delays that depend on the arm",
-    "Each arm reports with its own delay, 50 rounds in the mean of the ten arms. The graph is learned from whole "
-    "rounds, so these policies learn a round once its last arm has reported; the delayed oracle knows each arm as of "
-    "its own latest report.",
-    (
-        Setting("50 for every arm", "all"),
-        Setting("5 to 95, rising with the arm's number", "all", "rising"),
-        Setting("5 to 95, falling", "all", "falling"),
-        Setting("one arm 500, the others 0", "all", "straggler"),
-    ),
-)
-SWEEPS = (MISTUNED, MISDATED, DENSITY, CHANGED, UNITS, ARM_DELAYS)
+COMPARED_IN = {  # the policies of sweeps that compare others than ours and the paper's
+    "mistuned": (OURS, *FOR_ANOTHER),
+    "misdated": (OURS, "switching-sem-misdated", TUNED, "ndc-sem-misdated"),
+}
+SWEEPS = {
+    name: Sweep(
+        name,
+        about["title"],
+        TEXTS(f"sweeps.{name}.question"),
+        tuple(Setting(*each) for each in about["settings"]),
+        COMPARED_IN.get(name, (OURS, *PAPERS)),
+    )
+    for name, about in TEXTS.entry("sweeps").items()
+}
 
 
 class Multiple(NamedTuple):

@@ -15,11 +15,8 @@ from spillover_studies.beyond import settings as beyond
 from spillover_studies.beyond.claims import few_worlds
 from spillover_studies.beyond.numbers import NUMBERS
 from spillover_studies.beyond.settings import (
-    ARM_DELAYS,
-    DENSITY,
     FOR_ANOTHER,
     SWEEPS,
-    UNITS,
     Multiple,
     by_policy,
     multiples,
@@ -57,9 +54,9 @@ def test_the_families_and_sweeps_are_those_of_the_shipped_file():
     """Every combination of the file has a name in the report, and is told in words that fit it."""
     experiment = load_experiment("beyond")
     named = {(family.world, family.delay) for family in beyond.MAIN + beyond.VARIED}
-    named |= {(setting.world, setting.delay) for sweep in SWEEPS for setting in sweep.settings}
+    named |= {(setting.world, setting.delay) for sweep in SWEEPS.values() for setting in sweep.settings}
     assert {key[:2] for key in experiment.combinations()} == named
-    shown = {*beyond.COMPARED, *(policy for sweep in SWEEPS for policy in sweep.policies)}
+    shown = {*beyond.COMPARED, *(policy for sweep in SWEEPS.values() for policy in sweep.policies)}
     assert {key[2] for key in experiment.combinations()} == shown
     large = experiment.worlds["large"]
     assert (large.n_arms, large.budget, large.edges) == (50, 10, 40)  # type: ignore[attr-defined]
@@ -69,10 +66,10 @@ def test_the_settings_of_a_sweep_are_what_their_names_say():
     worlds, delays = load_experiment("beyond").worlds, load_experiment("beyond").delays
     for name in ("edges-0", "edges-4", "edges-16", "edges-32", "edges-45"):
         assert worlds[name].edges == int(name.removeprefix("edges-"))  # type: ignore[attr-defined]
-    for setting in UNITS.settings:
+    for setting in SWEEPS["units"].settings:
         unit = float(setting.name.removeprefix("times "))
         assert (worlds[setting.world].unit if setting.world != "all" else 1.0) == unit  # type: ignore[attr-defined]
-    for setting in ARM_DELAYS.settings[1:]:
+    for setting in SWEEPS["arm-delays"].settings[1:]:
         assert np.mean([delay.rounds for delay in delays[setting.delay].delays]) == 50  # type: ignore[attr-defined]
 
 
@@ -94,9 +91,9 @@ def test_parameters_are_those_of_the_paper_and_of_the_synthetic_study():
 def test_the_page_has_it_all(page):
     text = page.read_text()
     anchors = re.findall(r'<section id="([\w-]+)"', text)
-    sections = ["short", "claims", "beyond", "regret", "varied", *(sweep.name for sweep in SWEEPS)]
+    sections = ["short", "claims", "beyond", "regret", "varied", *(sweep.name for sweep in SWEEPS.values())]
     assert anchors == [*sections, "parameters", "settings"]
-    drawn = {"beyond-ratios", "beyond-regret", "beyond-varied", *(f"beyond-{sweep.name}" for sweep in SWEEPS)}
+    drawn = {"beyond-ratios", "beyond-regret", "beyond-varied", *(f"beyond-{sweep.name}" for sweep in SWEEPS.values())}
     assert {path.stem for path in (page.parent / "figures").iterdir()} == drawn
     for family in beyond.VARIED:
         assert family.title in text
@@ -116,7 +113,7 @@ def test_it_says_in_short_what_to_take_away(page):
 
 
 def test_every_sweep_concludes_with_numbers(page):
-    for sweep in SWEEPS:
+    for sweep in SWEEPS.values():
         section = re.search(rf'<section id="{sweep.name}">.*?</section>', page.read_text(), re.DOTALL)
         assert section
         said = re.search(r"<b>(.*?)</b>", section[0], re.DOTALL)
@@ -147,7 +144,7 @@ def test_ratios_are_those_of_the_means(results):
 
 
 def test_a_policy_that_knows_the_range_does_not_care_for_the_units(results):
-    found = multiples(results, UNITS)
+    found = multiples(results, SWEEPS["units"])
     own = [float(one.ratio.mean) for one in by_policy(found, beyond.OURS).values()]
     np.testing.assert_allclose(own, own[0], rtol=1e-6)
 
@@ -172,7 +169,7 @@ def test_a_mean_that_a_few_worlds_decide_is_said_to_be_one():
     regret = oracle.regret * np.array([0.5, 0.6, 0.7, 0.8, 0.9, 13.0])[:, None]
     error = np.full_like(regret, 0.02)
     error[-1] = 0.1
-    one = Multiple(DENSITY.settings[-1], ours._replace(regret=regret, graph_error=error), oracle, NO_INTERVAL)
+    one = Multiple(SWEEPS["density"].settings[-1], ours._replace(regret=regret, graph_error=error), oracle, NO_INTERVAL)
     text = few_worlds(one)
     assert text.startswith("With 45 edges the mean is that of a few worlds: Switching-SEM has 0.75 times")
     assert "more than 4 times in 1 of 6." in text
