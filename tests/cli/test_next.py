@@ -217,7 +217,9 @@ def test_a_budget_is_asked_for_and_checked(folder) -> None:
 SILENT = """import spillover as sp
 
 class Silent(sp.NDCSEM):
-    traits = sp.NDCSEM.traits._replace(explains=False)
+    @property
+    def traits(self):
+        return super().traits._replace(explains=False)
 """
 
 
