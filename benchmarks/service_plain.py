@@ -4,7 +4,7 @@ import http.client
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -14,28 +14,32 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 
 from benchmarks.service_process import Served, history_file, serving, serving_plain
+from spillover.history import read_history
+from spillover.recommendation.decide import Question, learned
 from spillover.service import Service, SqliteLog
+from spillover.types import Array
 
 ARMS, BUDGET, PAST = 10, 3, 100
-TURNS = 8  # of each server, one after the other
+TURNS = 8  # of each server
 WARM = 5  # requests before the first turn, which are not counted
 MANY = 500  # streams
 Loop = Callable[[http.client.HTTPConnection, str, range], list[float]]
 
 
 def compare(quick: bool) -> None:
-    """Print how many times as long the service takes."""
+    """Print how many times as long the service takes, and of whole rounds what the least is that it could take."""
     count = 5 if quick else 40
     streams = 20 if quick else MANY
     with TemporaryDirectory() as name:
         folder = Path(name)
-        prepare(folder, streams)
+        table = prepare(folder, streams)
         with serving(folder) as ours, serving_plain(folder) as plain:
             servers = (ours, plain)
             print_ratio("decide, 1 connection", servers, decisions, ["alone"], count)
             print_ratio("decide, 1 connection, no rounds yet", servers, decisions, ["empty"], count)
             print_ratio("decide, 8 connections", servers, decisions, [f"eight {k}" for k in range(8)], count)
-            print_ratio("decide, execute and report, 1 connection", servers, whole_rounds, ["rounds"], count)
+            bare = bare_rounds(table, TURNS * count)
+            print_ratio("decide, execute and report, 1 connection", servers, whole_rounds, ["rounds"], count, bare=bare)
             many, laps = f"decide, {streams} streams in turn, 1 connection", in_turn(streams)
             count = streams // TURNS
             print_ratio(f"{many}, again", servers, laps, ["new"], count, before=streams)
@@ -43,8 +47,8 @@ def compare(quick: bool) -> None:
             print_ratio(f"{many}, the first time, to learn {PAST} rounds", servers, laps, ["many"], count, before=0)
 
 
-def prepare(folder: Path, streams: int) -> None:
-    """Streams with a short history each, and some without."""
+def prepare(folder: Path, streams: int) -> Path:
+    """Streams with a short history each, which is returned, and some without."""
     service = Service(SqliteLog(folder / "streams.db"))
     table = history_file(folder / "past.parquet", ARMS, PAST, budget=BUDGET)
     for name in ("alone", "rounds", *(f"eight {k}" for k in range(8)), *(f"many {k}" for k in range(streams))):
@@ -52,47 +56,78 @@ def prepare(folder: Path, streams: int) -> None:
     for name in ("empty", *(f"{kind} {k}" for kind in ("new", "other") for k in range(streams))):
         service.create_stream(name, {"arms": [f"arm {k}" for k in range(1, ARMS + 1)], "budget": BUDGET})
     service.close()
+    return table
+
+
+def bare_rounds(table: Path, count: int) -> Array:
+    """Seconds that a learner in memory takes to choose, play and learn a round."""
+    learner = learned(read_history(str(table)), Question(budget=BUDGET)).learner
+    found = []
+    for number in range(WARM + count):
+        start = perf_counter()
+        x = learner.choose()
+        z = np.where(x, number % 89 / 89, 0.0)
+        learner.report(learner.play(), z=z, y=number * np.arange(1, ARMS + 1) % 97 / 97)
+        found.append(perf_counter() - start)
+    return np.array(found[WARM:])
 
 
 def print_ratio(
-    title: str, servers: tuple[Served, Served], loop: Loop, names: list[str], count: int, before: int = WARM
+    title: str,
+    servers: tuple[Served, Served],
+    loop: Loop,
+    names: list[str],
+    count: int,
+    *,
+    before: int = WARM,
+    bare: Array | None = None,
 ) -> None:
     """Both serve the same requests in turns, each connection a stream of its own; before: requests not counted.
 
-    The ratio is the median over the turns: the disk of a busy machine is now fast, now slow.
+    One connection alternates between the servers after each request: a busy machine is now fast, now slow. bare: what
+    a learner in memory takes for the same; the plain endpoint and this is the least that a service could take.
     """
-    at_once(servers[0], loop, names, range(PAST + 1, PAST + 1 + before))
-    at_once(servers[1], loop, names, range(PAST + 1, PAST + 1 + before))
-    took = np.empty((TURNS, 2))  # the median request of each turn
-    wall = np.empty((TURNS, 2))  # seconds for a request, with all that happens at once
-    used = np.empty((TURNS, 2))  # seconds of the processor for a request
-    for turn in range(TURNS):
-        start = PAST + 1 + before + turn * count
-        for place, server in enumerate(servers):
-            begun, before_it = perf_counter(), server.processor
-            found = at_once(server, loop, names, range(start, start + count))
-            wall[turn, place] = (perf_counter() - begun) / len(found)
-            used[turn, place] = (server.processor - before_it) / len(found)
-            took[turn, place] = np.median(found)
-    (ours, plain), (ours_each, plain_each) = (1e3 * np.median(part, axis=0) for part in (took, wall))
-    by_median, by_all, by_processor = (np.median(part[:, 0] / part[:, 1]) for part in (took, wall, used))
+    turns, each = (TURNS * count, 1) if len(names) == 1 else (TURNS, count)
+    wall = np.empty((turns, 2))  # seconds for a request, with all that happens at once
+    took, used = np.empty_like(wall), np.empty_like(wall)  # the median request, and seconds of the processor for one
+    with ExitStack() as stack:
+        opened = [[stack.enter_context(connection(server)) for _ in names] for server in servers]
+        for connections in opened if before else ():
+            at_once(connections, loop, names, range(PAST + 1, PAST + 1 + before))
+        for turn in range(turns):
+            start = PAST + 1 + before + turn * each
+            for place, (server, connections) in enumerate(zip(servers, opened, strict=True)):
+                processor, begun = server.processor, perf_counter()
+                found = at_once(connections, loop, names, range(start, start + each))
+                wall[turn, place] = (perf_counter() - begun) / len(found)
+                used[turn, place] = (server.processor - processor) / len(found)
+                took[turn, place] = np.median(found)
+    ours, plain = 1e3 * np.median(took, axis=0)
+    ours_each, plain_each = 1e3 * wall.mean(axis=0)
+    ours_used, plain_used = 1e3 * used.mean(axis=0)
     print(
-        f"{title}: {by_median:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
-        f"{by_all:.1f} by all requests (one every {ours_each:.2f} and {plain_each:.2f} ms), "
-        f"{by_processor:.1f} by processor time",
+        f"{title}: {ours / plain:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
+        f"{ours_each / plain_each:.1f} by all requests (one every {ours_each:.2f} and {plain_each:.2f} ms), "
+        f"{ours_used / plain_used:.1f} by processor time ({ours_used:.2f} and {plain_used:.2f} ms)",
         flush=True,
     )
+    if bare is not None:
+        alone = 1e3 * float(np.median(bare))
+        print(
+            f"  a learner in memory takes {alone:.2f} ms for it; of the plain endpoint and that, the service takes "
+            f"{ours / (plain + alone):.1f} times as long by the median, {ours_used / (plain_used + alone):.1f} by "
+            "processor time",
+            flush=True,
+        )
 
 
-def at_once(server: Served, loop: Loop, names: list[str], rounds: range) -> list[float]:
+def at_once(opened: list[http.client.HTTPConnection], loop: Loop, names: list[str], rounds: range) -> list[float]:
+    """Seconds of each request, with all connections at a time."""
+    if len(names) == 1:
+        return loop(opened[0], names[0], rounds)
     with ThreadPoolExecutor(len(names)) as pool:
-        parts = pool.map(lambda name: on_connection(server, loop, name, rounds), names)
+        parts = pool.map(loop, opened, names, [rounds] * len(names))
         return [seconds for part in parts for seconds in part]
-
-
-def on_connection(server: Served, loop: Loop, name: str, rounds: range) -> list[float]:
-    with connection(server) as opened:
-        return loop(opened, name, rounds)
 
 
 @contextmanager

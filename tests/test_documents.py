@@ -15,6 +15,7 @@ ELSEWHERE = re.compile(
     r"(.*[./])?(my_|test_my_|harvest|NAME)|(results|cells|claims|figures|tuning|\.venv)/|pcm-dpc/|build/site"
     r"|spillover/World-v0"
 )
+TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 
 each_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 
@@ -70,6 +71,16 @@ def test_files_and_folders_exist(document):
 def test_names_exist(document):
     names = mentioned_names(document.read_text(encoding="utf-8"))
     assert [name for name in names if not ELSEWHERE.match(name) and not name_exists(name)] == []
+
+
+@each_document
+def test_tests_that_show_a_promise_exist(document):
+    spans = code_spans(document.read_text(encoding="utf-8"))
+    named = [match[1] for span in spans if (match := re.fullmatch(r"(?:[\w/]*(?:\.py)?::)?(test_\w+)", span))]
+    there = {
+        name for path in (ROOT / "tests").rglob("*.py") for name in [path.stem, *TEST.findall(path.read_text("utf-8"))]
+    }
+    assert [name for name in named if not ELSEWHERE.match(name) and name not in there] == []
 
 
 def test_what_has_moved_would_be_found():

@@ -151,7 +151,7 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     assert stops[-1] == rounds
     starts = [0, *stops[:-1]]
     judged = np.repeat([stretch.judged for stretch in way], np.subtract(stops, starts))
-    least = 0 if not remembers else 1000 if policy.reuses_memo else rounds
+    least = 0 if not remembers else 1000 if as_history_policy(policy).reuses_memo else rounds
     needed = np.flatnonzero(arrived)[-least] if least <= arrived.sum() and least else 0
     assert judged[arrived].sum() >= min(arrived.sum(), least)
     assert not judged[: needed // 1000 * 1000].any()

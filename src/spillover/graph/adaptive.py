@@ -271,7 +271,10 @@ class AdaptiveGraph(CoreGraph):
         """A baseline is a signal where nobody declared it; where z misleads, a regression on z contradicts nothing."""
         undeclared = graph.doubts.baseline & ~graph.doubts.declared & clear_baseline(graph.k_class)
         trusted, ordered = ~z_misleads(graph.doubts), graph.k_class.ordered
-        against = effects_against_order(graph.instrument) & (trusted & ordered)[..., None, None]
+        doubtful = (trusted & ordered)[..., None, None]
+        against = np.zeros_like(graph.instrument.regression.effects, np.bool_)
+        if doubtful.any():
+            against = effects_against_order(graph.instrument) & doubtful
         return {
             **self.sparse.signals(graph.sparse),
             "confounded": graph.doubts.confounded,

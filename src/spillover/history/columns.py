@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -548,10 +549,8 @@ def resolve_item(frame: "Frame", item: Item, role: str, left: Sequence[str]) -> 
 
 def check_used_once(found: Wanted) -> None:
     """Refuse one column with two meanings."""
-    meanings: dict[str, list[str]] = {}
-    for role, items in found.items():
-        for item in items:
-            meanings.setdefault(item.name, []).append(role)
-    for name, roles in meanings.items():
-        if len(roles) > 1:
+    often = Counter(item.name for items in found.values() for item in items)
+    for name, times in often.items():
+        if times > 1:
+            roles = [role for role, items in found.items() for item in items if item.name == name]
             raise ValueError(f"columns: must use each column once, but {name!r} is {' and '.join(roles)}")

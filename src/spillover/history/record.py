@@ -170,8 +170,10 @@ def shows_baseline(x: BoolArray, z: Array, y: Array, arrived: BoolArray) -> bool
 
     Without a baseline y is a linear function of z: the intercept of a regression of y on z is 0 for every arm.
     """
-    known = np.flatnonzero(arrived)[-max(FEWEST_ROUNDS, ROUNDS_FOR_EACH_ARM * x.shape[1]) :]
-    x, z, y, count = x[known], z[known], y[known], len(known)
+    most = max(FEWEST_ROUNDS, ROUNDS_FOR_EACH_ARM * x.shape[1])
+    known: Any = slice(-most, None) if arrived.all() else np.flatnonzero(arrived)[-most:]
+    x, z, y = x[known], z[known], y[known]
+    count = len(y)
     if bool(y[~x.any(axis=1)].any()):
         return True
     used = z[:, (z != 0.0).any(axis=0)]

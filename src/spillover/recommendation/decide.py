@@ -91,7 +91,7 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
 
 def require_explanations(name: str, policy: Policy) -> None:
     if not policy.traits.explains:
-        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains = True"
+        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains=True in its traits"
         raise ValueError(f"policy = {name!r}: must explain its decisions: {accepted}")
 
 

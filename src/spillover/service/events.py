@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+PLAIN: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False, "check_circular": False}
 CANONICAL, IN_ORDER = json.JSONEncoder(sort_keys=True, **PLAIN), json.JSONEncoder(**PLAIN)
 START = "0" * 64  # stands for the entry before the first
 

@@ -406,33 +406,30 @@ def expiration(ledger: Ledger, label: str, reason: str) -> Said:
 def flags_of(ledger: Ledger, outcomes: Sequence[Mapping[str, Any]]) -> list[str]:
     """What is unusual about the values of each of some outcomes; "" if nothing is."""
     found: list[list[str]] = [[] for _ in outcomes]
-    for name in ("z", "y"):
-        places = [place for place, outcome in enumerate(outcomes) if outcome[name] is not None]
-        if not places:
-            continue
-        columns = [ledger.column(outcomes[place]["arm"]) for place in places]
-        played = ledger.x[[ledger.rows[outcomes[place]["round"]] for place in places], columns].tolist()
-        kinds = {kind: k for k, kind in enumerate(dict.fromkeys(zip(columns, played, strict=True)))}
-        usual = usual_values(ledger, name, list(kinds))
-        for place, *kind in zip(places, columns, played, strict=True):
-            middle, most = usual[kinds[kind[0], kind[1]]]
-            if abs((value := outcomes[place][name]) - middle) > most > 0.0:
-                found[place].append(f"{name} = {value:g} is far from the usual {middle:.4g}")
+    values = []  # their places, what they are, and their kinds
+    for place, outcome in enumerate(outcomes):
+        row, column = ledger.rows[outcome["round"]], ledger.column(outcome["arm"])
+        played = bool(ledger.x[row, column])
+        values += [(place, name, (name, column, played)) for name in ("z", "y") if outcome[name] is not None]
+    kinds = {kind: k for k, kind in enumerate(dict.fromkeys(kind for _, _, kind in values))}
+    usual = usual_values(ledger, list(kinds)) if kinds else []
+    for place, name, kind in values:
+        middle, most = usual[kinds[kind]]
+        if abs((value := outcomes[place][name]) - middle) > most > 0.0:
+            found[place].append(f"{name} = {value:g} is far from the usual {middle:.4g}")
     return ["; ".join(texts) for texts in found]
 
 
-def usual_values(ledger: Ledger, name: str, kinds: Sequence[tuple[int, bool]]) -> list[list[float]]:
-    """For each kind of value (its column, and whether the arm was executed): its median, and how far from it is usual.
-
-    Both are NaN where there is too little to compare with.
+def usual_values(ledger: Ledger, kinds: Sequence[tuple[str, int, bool]]) -> list[list[float]]:
+    """For each kind of value (z or y, its column, and whether the arm was executed): its median, and how far from it
+    is usual; both are NaN where there is too little to compare with.
     """
     latest = slice(max(len(ledger.keys) - LOOKED_AT, 0), len(ledger.keys))
-    columns, played = map(list, zip(*kinds, strict=True))
-    table: Any = ledger.z if name == "z" else ledger.y
-    known = table[latest, columns].T
-    counts = np.isfinite(known)
+    tables = {"z": ledger.z, "y": ledger.y}
+    known = np.array([tables[name][latest, column] for name, column, _ in kinds])
+    counts = known == known
     if ledger.settings.observes != "payoff":
-        counts &= np.array(played)[:, None] == ledger.x[latest, columns].T
+        counts &= np.array([[played] for *_, played in kinds]) == ledger.x[latest, [column for _, column, _ in kinds]].T
     known, count = np.where(counts, known, np.nan), counts.sum(axis=1)
     middle = medians(known, count)
     most = FAR * ROBUST * medians(np.abs(known - middle[:, None]), count)
