@@ -364,7 +364,7 @@ def unknown_form(data: Data) -> ReducedForm:
     n, m = len(data.arms), len(data.outcomes)
     pairs, single = np.broadcast_to(np.nan, (m, n)), np.full(n, np.nan)  # no memory for all pairs of many arms
     return ReducedForm(
-        *(pairs, pairs, *[single] * 6),
+        *(pairs, pairs, single, single, single, single, single, single),
         projector=np.broadcast_to(0.0, (n, n)),
         freedom=np.zeros(m, np.int64),
         residuals=np.full(data.y.shape, np.nan),

@@ -1,6 +1,6 @@
 """The cells of a table by round and arm: what was decided and what came out, missing cells as NaN."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,9 +21,9 @@ from spillover.history.cells import (
     parse_numbers,
     quote_cell,
 )
-from spillover.history.columns import MOST_ARMS, PARTS, Item, Reading, did_you_mean, is_a, natural_order
+from spillover.history.columns import MOST_ARMS, PARTS, Item, Reading, Wanted, did_you_mean, is_a, natural_order
 from spillover.history.files import report_broken
-from spillover.history.frame import Column, Frame
+from spillover.history.frame import Column, Frame, Style
 from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
@@ -53,14 +53,31 @@ class Panel(NamedTuple):
 UNIT = (0.0, 1.0)  # the range of z, if none is declared
 
 
-class Ranges(NamedTuple):
-    """The ranges of z and y in the plain form."""
-
-    reward: tuple[float, float] | None  # None: 0 to 1
-    overall: tuple[float, float] | None  # None: any
+Progress = Callable[[int], None]  # called with the number of bytes read so far
 
 
-def build_panel(frame: Frame, reading: Reading, plain: Ranges | None = None) -> Panel:
+class Options(NamedTuple):
+    """Options of `read_history`, checked."""
+
+    wanted: Wanted
+    context: tuple[Item, ...]
+    next_context: Mapping[str, object]
+    minimise: bool
+    doses: bool
+    style: Style
+    reward_range: tuple[float, float] | None
+    overall_range: tuple[float, float] | None
+    progress: Progress
+
+    @property
+    def further(self) -> list[str]:
+        """The other options of the command that say how cells are read."""
+        dates = [f"--dates {self.style.dates}"] if self.style.dates else []
+        points = {".": "point", ",": "comma"}
+        return dates + ([f"--decimal {points[self.style.point]}"] if self.style.point else [])
+
+
+def build_panel(frame: Frame, reading: Reading, plain: Options | None = None) -> Panel:
     """The cells by round and arm; every problem of the table is reported.
 
     plain: of a table in the plain form, in which every round has a row for every arm.
@@ -125,7 +142,7 @@ def four_digit_years(years: IntArray) -> list[int]:
 
 
 def long_panel(
-    frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems, plain: Ranges | None
+    frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems, plain: Options | None
 ) -> Panel:
     """One row for each round and arm."""
     column = frame[reading.arm or ""]
@@ -266,17 +283,19 @@ def check_complete(
     problems.add("missing", lacking, describe, rows=False)
 
 
-def check_rewards(reading: Reading, chosen: Array, z: Any, y: Array | None, ranges: Ranges, problems: Problems) -> None:
+def check_rewards(
+    reading: Reading, chosen: Array, z: Any, y: Array | None, options: Options, problems: Problems
+) -> None:
     """z must be given for chosen arms only, and z and y must be in their ranges."""
     own, played = reading.own[0].name, chosen == 1
     stray = np.flatnonzero((chosen == 0) & (z != 0) & np.isfinite(z))
     problems.add("not chosen", stray, lambda row: f"{own} = {z[row]:g} for an arm that was not chosen: must be empty")
-    low, high = UNIT if ranges.reward is None else ranges.reward
+    low, high = UNIT if options.reward_range is None else options.reward_range
     outside = np.flatnonzero(played & ((z < low) | (z > high)))
-    hint = "" if ranges.reward is not None or not len(outside) else range_hint(z[played])
+    hint = "" if options.reward_range is not None or not len(outside) else range_hint(z[played])
     problems.add("range", outside, lambda row: f"{own} = {z[row]:g}: must be from {low:g} to {high:g}{hint}")
-    if y is not None and ranges.overall is not None:
-        values, (least, most) = y, ranges.overall
+    if y is not None and options.overall_range is not None:
+        values, (least, most) = y, options.overall_range
         beyond = np.flatnonzero((values < least) | (values > most))
         name = reading.outcome[0].name
         problems.add("overall", beyond, lambda row: f"{name} = {values[row]:g}: must be from {least:g} to {most:g}")

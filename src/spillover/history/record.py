@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from spillover.history.columns import (
 )
 from spillover.history.context import context_of
 from spillover.history.frame import Frame
-from spillover.history.panel import UNIT, Panel, Ranges, build_panel
+from spillover.history.panel import UNIT, Options, Panel, build_panel
 from spillover.kernels import NARROWEST_RANGE
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import quoted
@@ -235,23 +235,16 @@ class Split(NamedTuple):
     notes: list[str]
 
 
-def assemble(
-    frame: Frame,
-    reading: Reading,
-    *,
-    context: Sequence[Item] = (),
-    next_context: Mapping[str, object] | None = None,
-    minimise: bool = False,
-    further: Sequence[str] = (),
-) -> History:
-    """The history that a table holds under a reading of its columns. further: other options, for the line to paste."""
+def assemble(frame: Frame, reading: Reading, options: Options) -> History:
+    """The history that a table holds under a reading of its columns."""
+    context, sign = options.context, -1.0 if options.minimise else 1.0
     panel, blanks = with_blanks_as_no(build_panel(frame, reading))
     split = split_rounds(panel)
     refuse_undecided(frame, panel, split)
     in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
     notes = [*in_order, *blanks, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
-    given_context = context_of(frame, panel, split.played, split.first, context, reading, next_context or {})
-    whole = Reading(**{**reading.__dict__, "context": tuple(context)})
+    given_context = context_of(frame, panel, split.played, split.first, context, reading, options.next_context)
+    whole = replace(reading, context=context)
     if given_context is not None:
         notes += given_context.notes
     notes += unused_notes(frame, whole, panel)
@@ -259,7 +252,6 @@ def assemble(
     decision = np.nan_to_num(panel.decision[here])
     x = decision > 0
     y, z, observes = observed_outcomes(panel, here, reading)
-    sign = -1.0 if minimise else 1.0
     reference = reference_doses(decision) if reading.amounts else None
     labels = panel.dates.labels
     return History(
@@ -278,19 +270,19 @@ def assemble(
         context=None if given_context is None else given_context.values,
         context_names=() if given_context is None else given_context.names,
         next_context=None if given_context is None else given_context.following,
-        minimise=minimise,
+        minimise=options.minimise,
         has_baseline=True,
         outcome_names=panel.outcome_names,
         taken=whole.taken(frame.names),
-        columns_option=option_line(whole.columns(frame.names), further),
+        columns_option=option_line(whole.columns(frame.names), options.further),
     )
 
 
 def assemble_plain(
-    frame: Frame, reading: Reading, ranges: Ranges, unused: Sequence[str], given: Mapping[str, Sequence[Item]]
+    frame: Frame, reading: Reading, options: Options, unused: Sequence[str], given: Mapping[str, Sequence[Item]]
 ) -> History:
     """The history of a table in the plain form. unused: its other columns. given: its columns as options name them."""
-    panel = build_panel(frame, reading, ranges)
+    panel = build_panel(frame, reading, options)
     x, labels = panel.decision == 1, panel.dates.labels
     z: Any = panel.z
     found = complete_outcomes(x, z, panel.y if reading.outcome else None, labels)
@@ -299,8 +291,8 @@ def assemble_plain(
         arms=panel.arms,
         rounds=labels,
         x=x,
-        z=found.z,
-        y=found.y,
+        z=-found.z if options.minimise else found.z,
+        y=-found.y if options.minimise else found.y,
         arrived=found.arrived,
         has_overall=bool(reading.outcome),
         following=panel.dates.following,
@@ -308,7 +300,8 @@ def assemble_plain(
         has_baseline=bool(reading.outcome) and shows_baseline(x, found.z, found.y, found.arrived),
         outcome_names=panel.outcome_names,
         taken=reading.taken(frame.table.names),
-        columns_option=option_line(write_columns(given)),
+        minimise=options.minimise,
+        columns_option=option_line(write_columns(given), options.further),
     )
 
 

@@ -43,17 +43,17 @@ def to_json_types(value: Any) -> Any:
     return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
 
 
+NEEDS = {  # traits of policies that need what a history does not have
+    "needs_world": "needs the true world",
+    "knows_graph": "needs the true graph",
+    "knows_structure": "needs to know which edges there can be",
+    "randomised": "needs the probabilities of past decisions",
+}
+
+
 def lacking(policy: Policy) -> str | None:
     """Name what a policy needs and a history does not have."""
-    if policy.traits.needs_world:
-        return "needs the true world"
-    if policy.traits.knows_graph:
-        return "needs the true graph"
-    if policy.traits.knows_structure:
-        return "needs to know which edges there can be"
-    if policy.traits.randomised:
-        return "needs the probabilities of past decisions"
-    return None
+    return next((words for name, words in NEEDS.items() if getattr(policy.traits, name)), None)
 
 
 def usable_names() -> list[str]:
