@@ -46,7 +46,8 @@ def played(environment: sp.SyntheticSEM, seed: int, instances: int) -> Iterator[
     state = policy.init(worlds.world.problem, rng.at(Purpose.START), (instances,))
     spread, flying = worlds.world.total[:, 0], []
     for t in range(1, environment.horizon + 1):
-        weights, mean, *_ = np.moveaxis(policy.indices(state, rng.at(Purpose.CHOICE, t)), -2, 0)
+        lines = policy.indices(state, rng.at(Purpose.CHOICE, t), (5, state.prior.shape[-1]))
+        weights, mean, *_ = np.moveaxis(lines, -2, 0)
         choice = policy.select(state, rng.at(Purpose.CHOICE, t))
         yield split(worlds, t, weights, mean, choice.x, state.in_flight < IDLE)
         state = policy.played(state, choice.x)

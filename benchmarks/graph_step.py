@@ -19,7 +19,7 @@ from spillover import delays
 from spillover.graph import SparseGraph
 from spillover.policies import AblatedNDCSEM
 from spillover.rng import Purpose
-from spillover.simulation.machine import cores
+from spillover.simulation.replications import cores
 from tests.support import sparse
 
 SPARSITY = 1e-3

@@ -23,7 +23,7 @@ from spillover.contracts.world import drawn as drawn_course
 from spillover.environments.world import SEMWorld
 from spillover.metrics import mean_interval
 from spillover.policies.reference import DelayedOracle
-from spillover.policies.switching_model import HORIZON, HORIZON_OF_DELAY
+from spillover.policies.switching_state import HORIZON, HORIZON_OF_DELAY
 from spillover.rng import Purpose, Rng
 from spillover.types import Array
 

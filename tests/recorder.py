@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import spillover as sp
-from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import graph_free_explanation
 
 
 class Seen(NamedTuple):

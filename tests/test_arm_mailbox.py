@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import spillover as sp
 from spillover.delays import NEVER, ArmDelays
-from spillover.simulation.mailbox import ArmMailbox
+from spillover.simulation.protocol import Mailbox
 from spillover.testing import check_delay
 from spillover.types import Choice, Outcome
 from tests.properties import examples
@@ -33,7 +33,7 @@ def posted(horizon, batch):
 def run_against_twin(delays, batch):
     """delays: (rounds, *batch, ARMS). Every delivery is compared with what each replication should know."""
     horizon = len(delays)
-    mailbox, history = ArmMailbox(horizon, batch), {}
+    mailbox, history = Mailbox(horizon, batch, in_parts=True), {}
     news: dict[tuple[int, ...], int] = {}
     for t, choice, outcome in posted(horizon, batch):
         history[t] = choice, outcome

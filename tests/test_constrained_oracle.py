@@ -23,6 +23,7 @@ from spillover.constraints import (
     search,
 )
 from spillover.constraints.search import Infeasible, best_answer, best_set, conflicting, searched_set, top_arms
+from spillover.core.batches import Batches
 from spillover.policies import Constrained
 from spillover.rng import Purpose
 from spillover.types import Choice
@@ -308,6 +309,12 @@ class Decides(sp.NDCSEM):
 class PlaysAll(sp.policies.CUCB):
     """Plays every arm in its compiled form, and only there."""
 
+    @property
+    def batches(self) -> Batches:
+        return PlaysAllArms(self)
+
+
+class PlaysAllArms(Batches):
     def play_stretch(self, state: Any, stretch: Any, rng: sp.Rng) -> Any:
         played = super().play_stretch(state, stretch, rng)
         stretch.flight.x[:] = True
@@ -345,7 +352,7 @@ def test_more_arms_than_the_budget_are_refused(entrance):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_the_compiled_form_is_checked_too(threads):
-    assert PlaysAll().runs_compiled
+    assert PlaysAll().batches.plays_stretches
     with pytest.raises(ValueError, match=TOO_MANY):
         sp.simulate(PlaysAll(), WORLD, 2, replications=8, threads=threads)
 

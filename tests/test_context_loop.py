@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.contracts import require_suits
+from spillover.contracts import require_suits, setting_of
 from spillover.policies import Constrained
 from tests.recorder import Recorder
 
@@ -63,7 +63,7 @@ def test_a_policy_is_specialised_before_it_starts():
         learner = sp.Learner(policy, WORLD.draw(sp.Rng(0)).problem)
         assert type(learner.policy) is sp.Uniform
     both = sp.Problem(4, 2)
-    assert Constrained(policy=general).for_problem(both).setting.policy is general
+    assert setting_of(Constrained(policy=general).for_problem(both)).policy is general
     assert sp.Learner(general, both).policy is general
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillover.delays import NEVER
-from spillover.simulation.mailbox import Mailbox
+from spillover.simulation.protocol import Mailbox
 from spillover.types import Choice, Outcome
 from tests.properties import examples
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.policies.initialisation import initialisation
+from spillover.policies.averages import initialisation
 from spillover.rng import Purpose, Rng
 from spillover.simulation import rounds
 

@@ -12,6 +12,7 @@ import pytest
 import spillover as sp
 from spillover.constraints import Exclusive
 from spillover.contracts import Delay
+from spillover.core.batches import learns_histories
 from spillover.delays import ArmDelays, BadNewsDelay, ConversionDelay, ParetoDelay
 from spillover.environments import SEMWorld
 from spillover.environments.constrained import ConstrainedSEM
@@ -29,6 +30,7 @@ from spillover.policies import (
     SlidingWindowCUCB,
     SuperArmUCB,
 )
+from spillover.policies.graph_policy import GraphBatches
 from spillover.rng import Purpose
 from spillover.simulation import stretches
 from spillover.testing import check_policy
@@ -163,8 +165,12 @@ def test_each_delay_with_which_arms_report_at_different_times(name):
     demand_same_stretches(sp.SwitchingSEM(), Trial(changing, 4), IN_PARTS[name], (2, 3), 8)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_each_policy_and_option(name):
+# the others are tried by `check_policy`, in tests/policies/test_every_policy.py
+OPTIONS = ["wide bonus", "unit", "unit, pending", "known edges", "from arrival", "not discounted", "window", "ftrl"]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_policies(name):
     """Where the graph changes, but for those that are told it."""
     changing = world(noise=0.1, law="beta", graph_changes=() if "known graph" in name else (33,))
     demand_same_stretches(POLICIES[name], Trial(changing, 5), sp.GeometricDelay(6.0), (3,), 32)
@@ -215,7 +221,7 @@ def test_measures_are_those_of_the_four_functions(name, monkeypatch):
         return sp.simulate(GRIDS["ndc-sem"], WORLDS[name], sp.UniformDelay(0, 20), replications=3, seed=8, record=9)
 
     compiled = run()
-    monkeypatch.setattr(sp.NDCSEM, "runs_compiled", False)
+    monkeypatch.setattr(GraphBatches, "plays_stretches", False)
     plain = run()
     for measure in ("regret", "payoff", "optimality_ratio", "graph_error", "adjacency"):
         np.testing.assert_array_equal(getattr(compiled, measure), getattr(plain, measure))
@@ -347,13 +353,14 @@ def test_a_history_and_a_live_learner_with_an_assumed_delay(name):
     x = np.array([np.roll([True, True, False], t) for t in range(15)])
     z = np.where(x, rng.random(x.shape), 0.0)
     rounds = sp.Feedback(x, z, z.copy(), np.zeros(15, np.int64), np.ones(15, np.bool_))
-    at_once = policy.solve(policy.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
+    past = learns_histories(policy)
+    at_once = past.solve(past.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
     state, learner = policy.init(problem, sp.Rng(0)), sp.Learner(policy, problem, seed=0)
     for t in range(15):
         state = policy.played(state, x[t])
-        state = policy.learn(state, sp.Feedback(x[t], z[t], z[t], np.array(0), np.array(True)), sp.Rng(0))
+        state = past.learn(state, sp.Feedback(x[t], z[t], z[t], np.array(0), np.array(True)), sp.Rng(0))
         learner.report(learner.play(x[t].astype(int)), z=z[t], y=z[t])
-    score = policy.explain(policy.solve(state), sp.Rng(0)).score
+    score = policy.explain(past.solve(state), sp.Rng(0)).score
     np.testing.assert_allclose(policy.explain(at_once, sp.Rng(0)).score, score)
     np.testing.assert_allclose(learner.explain().score, score)
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
-from spillover.contracts import Policy, ScoredWorld, Setting
+from spillover.contracts import Policy, ScoredWorld, Setting, setting_of
 from spillover.types import Problem
 
 
@@ -38,12 +38,12 @@ class PolicyWrapper(Policy):
     explain = passed_on("explain")
     outline = passed_on("outline")
     adjacency = passed_on("adjacency")
-    edges = passed_on("edges")
     signals = passed_on("signals")
 
     @property
     def setting(self) -> Setting:
-        found = self.inner.setting
+        """The policy without the constraints that may be around it, and these."""
+        found = setting_of(self.inner)
         return found._replace(policy=self.around(found.policy))
 
     def for_problem(self, problem: Problem, world: ScoredWorld | None = None) -> Policy:

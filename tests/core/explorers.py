@@ -1,13 +1,13 @@
 """A policy of one learner that uses all that there is: every kind of field, and all of the functions."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 import spillover as sp
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, later, uniform
-from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import graph_free_explanation
 
 
 class Means(NamedTuple):
@@ -126,7 +126,7 @@ class Explorer(CorePolicy):
 class CompiledExplorer(Explorer):
     """The same, compiled."""
 
-    compiled = True
+    compiled: ClassVar[bool | str] = True
 
 
 BOTH = Explorer(), CompiledExplorer()

@@ -33,7 +33,6 @@ class LeastState(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Least(CorePolicy):
     compiled = True
-    allocates = False
     def start(self, problem, rng):
         n, budget = problem.n_arms, problem.budget
         return LeastState(0, n, budget, np.array(problem.reward_range, float), np.zeros(n))

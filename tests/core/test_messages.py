@@ -71,11 +71,19 @@ def test_what_cannot_be_compiled(function, reason) -> None:
         play(Own())
 
 
+def test_how_it_is_compiled_is_one_of_three() -> None:
+    class Own(CompiledExplorer):
+        compiled = "fast"
+
+    with pytest.raises(ValueError, match=r"^compiled = 'fast': must be True or False or 'without arrays'$"):
+        play(Own())
+
+
 def test_arrays_are_made_only_where_that_is_announced() -> None:
     class Own(CompiledExplorer):
-        allocates = False
+        compiled = "without arrays"
 
-    with pytest.raises(TypeError, match=r"^remember = .* compile: it makes arrays, and so needs allocates = True \("):
+    with pytest.raises(TypeError, match=r"^remember = .* compile: it makes arrays, so compiled must be True \("):
         play(Own())
 
 

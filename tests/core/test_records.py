@@ -9,7 +9,7 @@ import pytest
 
 import spillover as sp
 from spillover.core import CorePolicy, Turn, choose_top, later, uniform
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore
 from spillover.core.record import Row, table_of
 from spillover.rng import Purpose
 from spillover.state import copy_state, leaves
@@ -45,8 +45,6 @@ class Writer(CorePolicy):
     count: int = 3
     on: bool = True
     table: Any = ((1.0, 2.0), (3.0, 4.0))
-
-    constants = {"table": 2}  # noqa: RUF012
 
     def start(self, problem: sp.Problem, rng: sp.Rng) -> Whole:
         n, draws = problem.n_arms, rng.uniform(4)

@@ -11,7 +11,7 @@ import pytest
 import spillover as sp
 from spillover.contracts import learn_rounds
 from spillover.core import uniform
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore, learns_histories
 from spillover.delays import BadNewsDelay
 from spillover.rng import Purpose
 from spillover.state import leaves
@@ -216,9 +216,10 @@ def test_a_history_that_is_caught_up_with() -> None:
     history = Feedback(x, z, y, np.zeros(15, np.int64), arrived)
     found = []
     for policy in (Forgetful(), CompiledForgetful()):
-        for catch_up in (policy.catch_up, partial(learn_rounds, policy, learn=policy.learn)):
+        past = learns_histories(policy)
+        for catch_up in (past.catch_up, partial(learn_rounds, policy, learn=past.learn)):
             state = policy.init(PROBLEM, sp.Rng(1).at(Purpose.START))
-            found.append(policy.solve(catch_up(state, history, 1, sp.Rng(1))))
+            found.append(past.solve(catch_up(state, history, 1, sp.Rng(1))))
     for other in found[1:]:
         same(other, found[0])
     assert found[0].rounds == 15

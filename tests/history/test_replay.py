@@ -8,10 +8,11 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import Adapted
+from spillover.core.batches import learns_histories
 from spillover.graph import SparseGraph
 from spillover.graph.learner import GraphTraits
 from spillover.history import History, read_history, replay_history
-from spillover.history.replay import Checkpoints, as_history_policy, schedule_of
+from spillover.history.replay import Checkpoints, schedule_of
 from spillover.policies import POLICIES
 from spillover.recommendation.decide import usable_names
 from spillover.state import leaves
@@ -144,14 +145,14 @@ def test_batches_cover_all_rounds(policy, share, rounds) -> None:
     """
     arrived = np.random.default_rng(rounds).uniform(size=rounds) < share
     remembers = not isinstance(policy, sp.NDCSEM | sp.policies.CUCB)
-    schedule = schedule_of(as_history_policy(policy), remembers, arrived)
+    schedule = schedule_of(learns_histories(policy), remembers, arrived)
     way = list(schedule.batches())
     stops = [stretch.stop for stretch in way]
     assert stops == sorted(set(stops))
     assert stops[-1] == rounds
     starts = [0, *stops[:-1]]
     judged = np.repeat([stretch.judged for stretch in way], np.subtract(stops, starts))
-    least = 0 if not remembers else 1000 if as_history_policy(policy).reuses_memo else rounds
+    least = 0 if not remembers else 1000 if learns_histories(policy).reuses_memo else rounds
     needed = np.flatnonzero(arrived)[-least] if least <= arrived.sum() and least else 0
     assert judged[arrived].sum() >= min(arrived.sum(), least)
     assert not judged[: needed // 1000 * 1000].any()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import spillover as sp
-from spillover.core.live import LiveCore
+from spillover.core.batches import LiveCore
 from spillover.learner.running import Usual
-from spillover.policies.bounded_means import BoundedMeans
+from spillover.policies.graph_policy import GraphBatches
 from tests.live.learners import content
 from tests.own_parts import load
 from tests.sampling import every
@@ -48,7 +48,7 @@ def test_both_forms_are_the_same(policy, acyclic, monkeypatch):
     problem = PROBLEM._replace(acyclic=acyclic)
     compact = sp.Learner(policy, problem, seed=3)
     assert type(compact.running) is LiveCore
-    monkeypatch.setattr(BoundedMeans, "runs_alone", False)
+    monkeypatch.setattr(GraphBatches, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
     assert type(usual.running) is Usual
     assert run(compact) == run(usual)
@@ -89,7 +89,7 @@ def test_switching_is_the_same(acyclic, signed, monkeypatch):
     problem, policy = PROBLEM._replace(acyclic=acyclic), sp.SwitchingSEM(graph=sp.AdaptiveGraph(signed=signed))
     compact = sp.Learner(policy, problem, seed=3)
     assert type(compact.running) is LiveCore
-    monkeypatch.setattr(sp.SwitchingSEM, "runs_alone", False)
+    monkeypatch.setattr(GraphBatches, "runs_alone", False)
     usual = sp.Learner(policy, problem, seed=3)
     assert type(usual.running) is Usual
     assert run(compact, 120) == run(usual, 120)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.core.batches import learns_histories
 from spillover.state import leaves
 from spillover.types import Feedback
 from tests.live.learners import LIVE, PROBLEM, learner_of, problem_for
@@ -43,8 +44,9 @@ def after_history(name: str, x: np.ndarray, z: np.ndarray, y: np.ndarray, proble
     if problem.observes == "payoff":
         y = np.concatenate([y.sum(axis=1, keepdims=True), np.zeros_like(y[:, 1:])], axis=1)
     ages, arrived = np.zeros(count, np.int64), np.ones(count, np.bool_)
-    state = policy.catch_up(state, Feedback(x, z, y, ages, arrived), 1, learner.rng)
-    learner.state = policy.solve(state)
+    past = learns_histories(policy)
+    state = past.catch_up(state, Feedback(x, z, y, ages, arrived), 1, learner.rng)
+    learner.state = past.solve(state)
     learner.rounds = count
     return learner
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import spillover as sp
+from spillover.core.batches import learns_histories
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,8 @@ def learn(policy, history, *, acyclic=True, reward_range=(0.0, 1.0), observes="o
     rounds = history.feedback(observes)
     if observes == "both":
         rounds = rounds._replace(z=np.clip(rounds.z, 0.0, 1.0) if rounds.dose is None else rounds.z)
-    state = policy.solve(policy.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
+    past = learns_histories(policy)
+    state = past.solve(past.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
     if problem.context:
         state = policy.observe(state, history.context[-1])
     return state, policy.explain_choice(state, sp.Rng(0))

@@ -8,6 +8,7 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import learn_rounds
+from spillover.core.batches import learns_histories
 from spillover.graph import AdaptiveGraph
 from spillover.history import read_history
 from spillover.history.replay import replay_history
@@ -39,7 +40,7 @@ def rounds_of(seed, count, lost=0.2):
 
 def lived(policy, state, rounds):
     """One round after the other."""
-    return learn_rounds(policy, state, rounds, 1, sp.Rng(0), policy.learn)
+    return learn_rounds(policy, state, rounds, 1, sp.Rng(0), learns_histories(policy).learn)
 
 
 def updated(policy, state, rounds):
@@ -59,10 +60,11 @@ def test_at_once_as_one_by_one(name, count):
     state = lived(policy, policy.init(problem, sp.Rng(0)), rounds_of(1, 40))
     late = rounds_of(2, 1, lost=-1.0)
     outcome = Feedback(late.x[0], late.z[0], late.y[0], np.array(35), np.array(True))
-    state = policy.solve(policy.learn(state, outcome, sp.Rng(0)))
+    past = learns_histories(policy)
+    state = past.solve(past.learn(state, outcome, sp.Rng(0)))
     rounds = rounds_of(3, count)._replace(memo=policy.select(state, sp.Rng(0)).memo)
     expected = leaves(lived(policy, copy_state(state), rounds))
-    for field, leaf in leaves(policy.catch_up(state, rounds, 41, sp.Rng(0))).items():
+    for field, leaf in leaves(learns_histories(policy).catch_up(state, rounds, 41, sp.Rng(0))).items():
         np.testing.assert_allclose(leaf, expected[field], rtol=1e-7, atol=1e-9, err_msg=field)
         assert (leaf.dtype, leaf.shape) == (expected[field].dtype, expected[field].shape), field
 
@@ -74,7 +76,7 @@ def test_no_rounds_change_nothing(name):
     before = leaves(copy_state(state))
     some = rounds_of(2, 1)
     none = Feedback(some.x[:0], some.z[:0], some.y[:0], some.age[:0], some.arrived[:0])
-    after = leaves(policy.catch_up(state, none, 11, sp.Rng(0)))
+    after = leaves(learns_histories(policy).catch_up(state, none, 11, sp.Rng(0)))
     assert all(np.array_equal(after[field], leaf, equal_nan=True) for field, leaf in before.items())
 
 
@@ -85,7 +87,7 @@ def test_rounds_that_cannot_be_are_refused(name):
     rounds = rounds_of(3, 20, lost=-1.0)
     rounds.z[7, rounds.x[7]] = 3.5
     with pytest.raises(ValueError, match=r"z of row 7 = .*3\.5.*must be .*\[-1, 3\]"):
-        policy.catch_up(state, rounds, 1, sp.Rng(0))
+        learns_histories(policy).catch_up(state, rounds, 1, sp.Rng(0))
 
 
 @pytest.mark.parametrize("name", [*EACH, "cucb", "discounted-ts", "glr-sem-ucb"])
@@ -96,7 +98,7 @@ def test_learning_and_solving_is_updating(name):
     solved = policy.init(problem, sp.Rng(0))
     for row in range(len(rounds.x)):
         one = Feedback(*(leaf[row : row + 1] for leaf in rounds[:5]))
-        solved = policy.solve(lived(policy, solved, one))
+        solved = learns_histories(policy).solve(lived(policy, solved, one))
     expected = leaves(updated(policy, policy.init(problem, sp.Rng(0)), rounds))
     for field, leaf in leaves(solved).items():
         np.testing.assert_array_equal(leaf, expected[field], err_msg=field)
@@ -137,8 +139,8 @@ def test_a_graph_that_cannot_wait_is_solved_for_once_a_round(make, graph, monkey
 class Halved(sp.NDCSEM):
     """Learns half of every outcome."""
 
-    def learn(self, state, feedback, rng):
-        return super().learn(state, feedback._replace(z=feedback.z / 2, y=feedback.y / 2), rng)
+    def update(self, state, feedback, rng):
+        return super().update(state, feedback._replace(z=feedback.z / 2, y=feedback.y / 2), rng)
 
 
 class Doubtful(sp.SwitchingSEM):
@@ -154,9 +156,9 @@ def test_a_history_is_learned_by_a_subclasses_own_functions(policy, base):
     found, expected, others = (
         leaves(catch_up(each.init(problem, sp.Rng(0)), rounds_of(5, 20), 1, sp.Rng(0)))
         for each, catch_up in (
-            (policy, policy.catch_up),
-            (policy, partial(learn_rounds, policy, learn=policy.learn)),
-            (base, base.catch_up),
+            (policy, learns_histories(policy).catch_up),
+            (policy, partial(learn_rounds, policy)),
+            (base, learns_histories(base).catch_up),
         )
     )
     assert all(np.array_equal(found[name], leaf, equal_nan=True) for name, leaf in expected.items())

@@ -27,7 +27,7 @@ class Drawn(NamedTuple):
 
 
 def drawn_means(policy, state, rng):
-    draw, mean, seen, flying, leader = np.moveaxis(policy.indices(state, rng), -2, 0)
+    draw, mean, seen, flying, leader = np.moveaxis(policy.indices(state, rng, (5, state.plan.shape[-1])), -2, 0)
     return Drawn(draw, mean, seen, flying, leader[..., 0].astype(int))
 
 

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.policies import GraphPolicy
-from spillover.policies.ftrl import leaders
-from spillover.policies.instrumental_state import edge_prior
+from spillover.policies.instrumental_equations import edge_prior
+from spillover.policies.sampling import leaders
 from spillover.rng import Purpose
 from spillover.simulation.protocol import problem_for
 from tests.support import explained

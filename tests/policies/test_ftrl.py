@@ -13,7 +13,7 @@ import spillover as sp
 from spillover.kernels import ftrl
 from spillover.kernels.decorators import EIGHT
 from spillover.kernels.drawing import take_sample
-from spillover.policies.ftrl import FTRL, entropy_weight
+from spillover.policies.sampling import FTRL, entropy_weight
 from spillover.rng import Rng
 from spillover.state import leaves
 from spillover.types import Problem

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import spillover as sp
-from spillover.policies.initialisation import follows_plan, initialisation, start_plan, starting, sweep
+from spillover.policies.averages import follows_plan, initialisation, start_plan, starting, sweep
 from tests.reference.ndcsem_reference import initialisation_faults
 from tests.support import sparse
 

@@ -9,11 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.contracts import learn_rounds
+from spillover.core.batches import learns_histories
 from spillover.state import leaves
 from spillover.testing import check_policy
 from tests.policies.instrumental_worlds import History, draw_history, learn
 
 POLICY = sp.InstrumentalSEM()
+PAST = learns_histories(POLICY)
 SURROUNDED = sp.SyntheticSEM(
     n_arms=4, budget=2, edge_density=0.2, horizon=25, changes=(12,), baseline=True, context=1, noise=0.1
 )
@@ -154,7 +156,7 @@ def test_a_round_in_parts_counts_once():
         assert_allclose(state.belief.weight, states[0].belief.weight)
         assert_allclose(state.statistics.rounds, states[0].statistics.rounds, rtol=0.1)
         assert_array_equal(state.in_flight, states[0].in_flight)
-        ours, whole = (POLICY.explain(POLICY.solve(s), sp.Rng(0)).effects for s in (state, states[0]))
+        ours, whole = (POLICY.explain(PAST.solve(s), sp.Rng(0)).effects for s in (state, states[0]))
         assert_allclose(ours, whole, atol=0.1)
 
 
@@ -163,8 +165,8 @@ def test_history_at_once_equals_round_by_round():
     gaps = np.random.default_rng(11).uniform(size=history.y.shape) < 0.05
     rounds = history.with_gaps(gaps).feedback()
     start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
-    at_once = POLICY.catch_up(start[0], rounds, 1, sp.Rng(0))
-    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), POLICY.learn)
+    at_once = PAST.catch_up(start[0], rounds, 1, sp.Rng(0))
+    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), PAST.learn)
     for name, leaf in leaves(at_once).items():
         assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
@@ -177,8 +179,8 @@ def test_a_history_with_gaps_and_rounds_without_any_choice_at_once_equals_round_
     rounds = history.with_gaps(generator.uniform(size=history.y.shape) < 0.3).feedback()
     rounds = rounds._replace(x=rounds.x & ~idle[:, None], arrived=~late)
     start = [POLICY.init(history.problem(), sp.Rng(0)) for _ in range(2)]
-    at_once = POLICY.catch_up(start[0], rounds, 1, sp.Rng(0))
-    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), POLICY.learn)
+    at_once = PAST.catch_up(start[0], rounds, 1, sp.Rng(0))
+    one_by_one = learn_rounds(POLICY, start[1], rounds, 1, sp.Rng(0), PAST.learn)
     for name, leaf in leaves(at_once).items():
         assert_allclose(leaf, leaves(one_by_one)[name], rtol=1e-9, atol=1e-12, err_msg=name)
 
@@ -221,7 +223,8 @@ def test_outcomes_that_add_up_to_a_constant_are_explained_by_regression():
     policy = sp.InstrumentalSEM(signed=True)
     problem = sp.Problem(3, 1, acyclic=False, reward_range=(-1.0, 1.0), observes="overall", baseline=True)
     rounds = sp.Feedback(x, np.full(y.shape, np.nan), y, np.zeros(1500, np.int64), np.ones(1500, bool))
-    state = policy.solve(policy.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
+    past = learns_histories(policy)
+    state = past.solve(past.catch_up(policy.init(problem, sp.Rng(0)), rounds, 1, sp.Rng(0)))
     found = policy.explain(state, sp.Rng(0))
     design = np.column_stack([np.ones(1500), x])
     regression = np.linalg.lstsq(design, y, rcond=None)[0][1:].T

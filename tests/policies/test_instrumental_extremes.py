@@ -1,11 +1,15 @@
 """InstrumentalSEM stays finite where outcomes are on quite another scale than the range, and where cycles amplify."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
+from numba import njit
 from numpy.testing import assert_allclose
 
 import spillover as sp
-from spillover.kernels.instrumental_weights import LARGEST_RADIUS, find_weights
+from spillover.graph.k_class import LARGEST_RADIUS
+from spillover.policies.instrumental_equations import weigh_graph
 
 SHOWN = ("effects", "effects_interval", "spill_interval", "total_interval", "baseline", "score", "edge_interval")
 
@@ -34,15 +38,25 @@ def test_outcomes_of_any_size_give_finite_answers(size, observes, everything, si
         learn(problem, size * generator.standard_normal((12, n)), rewards, signed, everything)
 
 
+class Weighed(NamedTuple):
+    """What `weigh_graph` takes and fills in."""
+
+    coefficients: Any
+    covariance: Any
+    total_effects: Any
+    weights: Any
+    weight_variance: Any
+
+
 @pytest.mark.parametrize(("there", "back"), [(2.0, 0.6), (40.0, 0.1), (0.5, 0.5)])
 def test_effects_of_two_arms_on_each_other_die_out(there, back):
     """The radius of such a graph is sqrt(there * back); a plain power iteration would alternate between two values."""
     edges, n = np.array([[0.0, there], [back, 0.0]]), 2
-    total, weights, variance = np.empty((n, n)), np.empty(n), np.empty(n)
-    find_weights(edges, np.zeros((n, n, n)), total, weights, variance)
+    found = Weighed(edges, np.zeros((n, n, n)), np.empty((n, n)), np.empty(n), np.empty(n))
+    njit(weigh_graph)(found)
     damping = min(1.0, LARGEST_RADIUS / np.sqrt(there * back))
-    assert_allclose(total, np.linalg.inv(np.eye(n) - damping * edges), rtol=0.1)
-    assert (total >= 0.0).all()
+    assert_allclose(found.total_effects, np.linalg.inv(np.eye(n) - damping * edges), rtol=0.1)
+    assert (found.total_effects >= 0.0).all()
 
 
 def test_outcomes_without_noise_whose_residuals_are_rounding():

@@ -14,7 +14,7 @@ from scipy import stats
 
 import spillover as sp
 from spillover.policies.instrumental_effects import edge_interval
-from spillover.policies.instrumental_state import prior_equations, rest_precision
+from spillover.policies.instrumental_state import prior_equations, rest_variance
 from tests.policies.instrumental_worlds import draw_history, learn
 
 ABSENT = "edge that does not exist"
@@ -81,7 +81,7 @@ def test_intervals_contain_the_truth_as_often_as_they_say():
 @pytest.mark.parametrize("signed", [False, True])
 def test_before_any_outcome_an_edge_has_the_interval_of_its_prior(signed):
     allowed = ~np.tri(3, dtype=bool)
-    prior = prior_equations(allowed, rest_precision(1, 0), signed, ())
+    prior = prior_equations(allowed, rest_variance(1, 0), signed, ())
     law = stats.norm(scale=0.5) if signed else stats.halfnorm(scale=0.5)
     found = edge_interval(prior, allowed, signed)
     np.testing.assert_allclose(found[allowed], np.tile([min(law.ppf(0.025), 0.0), law.ppf(0.975)], (3, 1)), rtol=1e-6)

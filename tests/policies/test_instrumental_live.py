@@ -66,4 +66,4 @@ def test_a_round_that_was_pending_in_a_table_keeps_its_context_and_its_doses():
     assert_allclose(learner.details[29].context, standard, rtol=0.1)
     assert_array_equal(learner.details[29].dose, dose[28])
     learner.report(29, y=y[28])
-    assert learner.state.reduced.rounds[0] == 30
+    assert learner.state.reduced.rounds == 30

@@ -9,11 +9,12 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import Delay, learn_rounds
+from spillover.core.batches import learns_histories
 from spillover.delays import BadNewsDelay, GeometricDelay
 from spillover.graph.adaptive import AdaptiveGraph
 from spillover.graph.learner import GraphLearner, GraphTraits
 from spillover.graph.sparse import SparseGraph
-from spillover.policies.bounded_means import BoundedMeans
+from spillover.policies.ndcsem import BoundedMeans
 from spillover.rng import Purpose
 from spillover.types import Feedback
 
@@ -75,7 +76,7 @@ def history() -> Feedback:
 
 def learned(policy: Any, catch_up: Any) -> Any:
     state = policy.init(WORLD.draw(sp.Rng(4)).problem, sp.Rng(4).at(Purpose.START))
-    return policy.solve(catch_up(state, history(), 1, sp.Rng(4)))
+    return learns_histories(policy).solve(catch_up(state, history(), 1, sp.Rng(4)))
 
 
 def test_a_subclass_and_a_mixin_take_effect():
@@ -122,7 +123,7 @@ def test_a_history_is_absorbed_by_a_graph_learner_that_was_replaced(kind, monkey
 
     monkeypatch.setattr(kind, name, counted)
     player = sp.NDCSEM() if kind is SparseGraph else sp.SwitchingSEM()
-    learned(player, player.catch_up)
+    learned(player, learns_histories(player).catch_up)
     assert len(calls) == 40
 
 
@@ -142,9 +143,10 @@ def test_a_graph_learner_that_uses_what_was_expected_learns_a_history_by_it():
             return no_weights(self, graph)
 
     player = sp.SwitchingSEM(graph=Instrumented())
-    state = learned(player, player.catch_up)
+    state = learned(player, learns_histories(player).catch_up)
     np.testing.assert_allclose(
-        state.graph.gram, learned(player, partial(learn_rounds, player, learn=player.learn)).graph.gram
+        state.graph.gram,
+        learned(player, partial(learn_rounds, player, learn=learns_histories(player).learn)).graph.gram,
     )
     assert (state.graph.gram > 0).any()
 

@@ -1,10 +1,9 @@
 """What the context may move in PayoffRegression."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
+from spillover.core.batches import learns_histories
 from spillover.learner.one import Learner
 from spillover.policies import PayoffRegression
 from spillover.types import Feedback, Problem
@@ -25,8 +24,7 @@ def learned(policy, seed=0):
     learner = Learner(policy, problem)
     unknown = np.full((ROUNDS, ARMS), np.nan)
     rounds = Feedback(x, unknown, y, np.zeros(ROUNDS, np.int64), np.ones(ROUNDS, np.bool_), context=context)
-    player: Any = learner.policy
-    learner.state = player.catch_up(learner.state, rounds, 1, learner.rng)
+    learner.state = learns_histories(learner.policy).catch_up(learner.state, rounds, 1, learner.rng)
     design = np.column_stack([x, np.ones(ROUNDS), context])
     return learner, np.linalg.lstsq(design, y[:, 0], rcond=None)[0][:ARMS]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import spillover as sp
+from spillover.core.batches import learns_histories
 from spillover.policies import PayoffRegression
 from spillover.policies.payoff_regression import SPREAD
 from spillover.types import Feedback
@@ -29,7 +30,7 @@ def rounds_of(seed, count, *, effects, context=0, slopes=None, baseline=0.0, noi
 def learned(problem, rounds, batch=()):
     policy = PayoffRegression()
     state = policy.init(problem, sp.Rng(0), batch)
-    return policy, policy.catch_up(state, rounds, 1, sp.Rng(0))
+    return policy, learns_histories(policy).catch_up(state, rounds, 1, sp.Rng(0))
 
 
 def test_without_a_change_it_is_a_bayesian_regression():

@@ -28,7 +28,7 @@ def test_every_set_is_tried_and_known_by_its_payoff():
         weights = np.array([0.95 ** (120 - t) for t, _ in log])
         mean = (weights * [r for _, r in log]).sum() / weights.sum() / scale
         bonus = 2 * np.sqrt(0.05 * 3 * np.log(clock) / weights.sum())
-        assert policy.indices(state, rng)[place] == pytest.approx(mean + bonus, rel=1e-12)
+        assert policy.indices(state, rng, state.members.shape[-2:-1])[place] == pytest.approx(mean + bonus, rel=1e-12)
 
 
 def test_a_set_of_another_size_teaches_nothing():

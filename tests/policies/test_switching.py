@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.graph import GRAPHS
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD, PATIENCE, fading
+from spillover.policies.switching_state import HAZARD, IDLE_HAZARD, PATIENCE, fading
 from spillover.state import take_replication
 from tests.policies.delays import DELAYS
 from tests.sampling import often

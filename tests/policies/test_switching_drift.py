@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import spillover as sp
-from spillover.policies.switching_model import OTHER_WORLD
-from spillover.policies.switching_state import empty_drift
+from spillover.policies.switching_state import OTHER_WORLD, empty_drift
 from tests.policies.filters import DRIFT, forecast, learn_drift
 
 SCALE, VARIANCE = DRIFT

@@ -6,8 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from spillover.policies.switching_model import HAZARD, HAZARDS, HORIZON, IDLE_HAZARD, SHARE_PRIOR
-from spillover.policies.switching_state import HYPOTHESES, SHARES, empty_belief
+from spillover.policies.switching_state import (
+    HAZARD,
+    HAZARDS,
+    HORIZON,
+    HYPOTHESES,
+    IDLE_HAZARD,
+    SHARE_PRIOR,
+    SHARES,
+    empty_belief,
+)
 from tests.policies.filters import index_of, learn_rounds
 from tests.properties import examples
 from tests.reference.switching_reference import SlowSwitching, last_changes, one_change

@@ -8,6 +8,7 @@ import pytest
 
 import spillover as sp
 from spillover.contracts import suited
+from spillover.core.batches import learns_histories
 from spillover.delays import GeometricDelay
 from spillover.graph import CandidateGraph
 from spillover.policies.switching_many import SwitchingOfMany
@@ -102,7 +103,9 @@ def test_a_history_stored_by_columns_is_learned_as_one_stored_by_rows():
     for order in ("C", "F"):
         choices, rewards, outcomes = (np.array(part, order=order) for part in (x, z, z))
         history = sp.Feedback(choices, rewards, outcomes, np.zeros(rounds, np.int64), np.ones(rounds, np.bool_))
-        found.append(policy.catch_up(policy.init(problem, Rng(0).at(Purpose.START)), history, 1, Rng(0)))
+        found.append(
+            learns_histories(policy).catch_up(policy.init(problem, Rng(0).at(Purpose.START)), history, 1, Rng(0))
+        )
     by_rows, by_columns = found
     for ours, theirs in zip(by_columns.belief, by_rows.belief, strict=True):
         np.testing.assert_array_equal(ours, theirs)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import spillover as sp
 from spillover.contracts import learn_rounds
+from spillover.core.batches import learns_histories
 from spillover.delays import ArmDelays, BadNewsDelay, ConstantDelay, ConversionDelay, LossyDelay
 from spillover.policies import DiscountedTS
 from spillover.policies.switching_state import HYPOTHESES, empty_silence
@@ -79,7 +80,8 @@ def test_rounds_in_parts_of_a_history_are_learned_one_by_one():
     z[3, x[3]] = np.nan
     rounds = Feedback(x, z, z, np.zeros(12, np.int64), np.ones(12, bool), complete=np.ones(12, bool))
     states = []
-    for catch_up in (policy.catch_up, partial(learn_rounds, policy, learn=policy.learn)):
+    past = learns_histories(policy)
+    for catch_up in (past.catch_up, partial(learn_rounds, policy, learn=past.learn)):
         state = policy.init(sp.Problem(3, 2), sp.Rng(1).at(Purpose.START))
         states.append(sp.state.leaves(catch_up(state, rounds, 1, sp.Rng(1))))
     for name, leaf in states[0].items():

@@ -8,11 +8,12 @@ import pytest
 
 import spillover as sp
 from spillover.constraints.search import top_arms
+from spillover.core.batches import Batches
 from spillover.testing import check_policy
 from spillover.testing.policies import POLICY_CHECKS, check_edge_shapes
 from spillover.testing.trial import Trial
 from tests.testing.sound import SMALL, Greedy, GreedyState, Sound, SoundAndOpen, broken, demand_caught, first, then
-from tests.testing.test_broken_stretches import StopsTheClock
+from tests.testing.test_broken_stretches import StopsTheClock, driven
 
 
 @dataclass(kw_only=True)
@@ -277,6 +278,12 @@ ExplainsInOneUnit = explaining(in_one_unit)
 class CatchesUpTooFast(sp.policies.CUCB):
     """Counts every round of a history, with or without an outcome."""
 
+    @property
+    def batches(self):
+        return CountsAll(self)
+
+
+class CountsAll(Batches):
     def catch_up(self, state, rounds, first, rng):
         state = super().catch_up(state, rounds, first, rng)
         state.averages.counts[...] += rounds.x[~rounds.arrived].sum(axis=0)
@@ -293,6 +300,10 @@ class NeedsAnArmToSpare(Sound):
         x = np.zeros(score.shape, np.bool_)
         np.put_along_axis(x, order, True, axis=-1)
         return sp.Choice(x)
+
+
+def stops_the_clock():
+    return driven(sp.NDCSEM, StopsTheClock)
 
 
 BROKEN_POLICIES = [
@@ -342,7 +353,7 @@ BROKEN_POLICIES = [
     (OptimisticInOneUnit, "check_units", "with rewards and ranges times 1024 it decides differently"),
     (ExplainsInOneUnit, "check_units", r"divided by that, differ: mean\[0, 0\] is"),
     (CatchesUpTooFast, "check_catch_up", r"averages.counts\[\d\] is .* against"),
-    (StopsTheClock, "check_stretches", r"stretches of rounds with batch \(\) and .* differ .*state.clock"),
+    (stops_the_clock, "check_stretches", r"stretches of rounds with batch \(\) and .* differ .*state.clock"),
     (ForgetsToLook, "check_parts", "after update in round .* there is NaN in sums"),
     (NeedsTwoArms, "check_edge_shapes", "with one arm, batch .*IndexError"),
     (NeedsAnArmToSpare, "check_edge_shapes", "with a budget for all arms, batch .*ValueError"),

@@ -1,25 +1,23 @@
 """The contracts of the parts: a policy, a world, an environment, a delay."""
 
-from spillover.contracts.any_policy import (
+from spillover.contracts.delay import Delay
+from spillover.contracts.policy import (
+    EXPECTED_EFFECT,
     Adapted,
     AnyPolicy,
     FourFunctions,
-    as_policy,
-    require_explains,
-    require_suits,
-    suited,
-)
-from spillover.contracts.delay import Delay
-from spillover.contracts.overrides import methods_of, unchanged
-from spillover.contracts.policy import (
-    EXPECTED_EFFECT,
-    HISTORY,
-    ROUND,
-    HistoryPolicy,
     Policy,
     Setting,
     Traits,
+    as_policy,
+    edges_of,
     learn_rounds,
+    methods_of,
+    require_explains,
+    require_suits,
+    setting_of,
+    suited,
+    unchanged,
 )
 from spillover.contracts.world import (
     ContextualWorld,
@@ -34,15 +32,12 @@ from spillover.contracts.world import (
 
 __all__ = [
     "EXPECTED_EFFECT",
-    "HISTORY",
-    "ROUND",
     "Adapted",
     "AnyPolicy",
     "ContextualWorld",
     "Delay",
     "Environment",
     "FourFunctions",
-    "HistoryPolicy",
     "Policy",
     "ScoredContextualWorld",
     "ScoredWorld",
@@ -51,12 +46,14 @@ __all__ = [
     "Traits",
     "World",
     "as_policy",
+    "edges_of",
     "learn_rounds",
     "methods_of",
     "require_context",
     "require_contextual",
     "require_explains",
     "require_suits",
+    "setting_of",
     "suited",
     "unchanged",
 ]

@@ -1,13 +1,13 @@
-"""The contract of a policy.
+"""The contract of a policy, and whether an object keeps it and suits a problem.
 
 The required methods of a policy are abstract. Everything else is optional: traits and methods with a default, which a
 policy overrides if it can do more. No code depends on the type or the name of a policy.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from spillover.rng import Purpose, Rng
 from spillover.types import Array, Batch, BoolArray, Checked, Choice, Explanation, Feedback, Problem, State
 
 EXPECTED_EFFECT = "expected total effect of playing the arm"
-ROUND = ("select", "played", "update", "learn", "solve", "observe")  # what a compiled form stands for
-HISTORY = ("played", "learn", "observe")  # what `CorePolicy.catch_up` stands for
 
 
 class Setting(NamedTuple):
@@ -133,43 +131,40 @@ class Policy(ABC):
         """The estimated graph, (*batch, n, n), if the policy learns one."""
         raise NotImplementedError(f"policy = {self!r}: must learn a graph to have an adjacency(state)")
 
-    def edges(self, state: State) -> Any:
-        """The same as a `scipy.sparse.coo_array`; with many arms nothing else is asked for."""
-        from scipy.sparse import coo_array
-
-        return coo_array(self.adjacency(state))
-
     def signals(self, state: State) -> dict[str, Any]:
-        """Data for health checks; `spillover.policies.signals` lists the names."""
+        """Data for health checks, any of these.
+
+        gram          (*batch, n, n)  sum of y y' of the outcomes that the graph was learned from
+        latest        (*batch, n)     the latest round of each arm whose outcome has arrived; 0 for none
+        memory        (*batch,)       roughly how many past rounds count
+        changes_seen  (*batch,)       how many changes of the world were detected
+        confounded    (*batch,)       whether z and y were found to have hidden common causes
+        baseline      (*batch,)       whether outcomes were found not to be 0 where nothing is chosen, which
+                                      is not declared
+        against_order (*batch, n, n)  whether an earlier arm j clearly affects a later arm i, entry (i, j),
+                                      although an order is declared in which it cannot
+        own_slopes    (*batch, n)     slope of each arm's y on its own z: 1 unless it clearly differs, NaN if
+                                      not known
+        graph_rejected (*batch, n)    arms whose effects by the graph contradict a regression on the decisions
+        learns        bool            False for a policy that learns nothing
+        of_sets       bool            True for a policy that learns about sets: an arm's estimate is that of
+                                      its best set
+        """
         return {}
 
-    @property
-    def setting(self) -> Setting:
-        """The policy without the constraints that may be around it, and these."""
-        return Setting(self)
+
+def setting_of(policy: Policy) -> Setting:
+    """The policy without the constraints that may be around it, and these."""
+    found: Setting = getattr(policy, "setting", None) or Setting(policy)
+    return found
 
 
-@runtime_checkable
-class HistoryPolicy(Protocol):
-    """A policy that learns histories faster than round by round; `CorePolicy` has all of it."""
+def edges_of(policy: Policy, state: State) -> Any:
+    """The estimated graph as a `scipy.sparse.coo_array`; a graph with few edges is asked for nothing else."""
+    from scipy.sparse import coo_array
 
-    @property
-    def learns_histories(self) -> bool:
-        """Whether it does: not if a subclass has its own form of a function that `catch_up` stands for."""
-
-    @property
-    def deferrable(self) -> bool:
-        """Whether many outcomes may be learned before `solve`."""
-
-    @property
-    def reuses_memo(self) -> bool:
-        """Whether the memo of one choice may be reused for the rounds after it."""
-
-    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        """Learn many rounds of one history, as `learn_rounds` does, all but what `solve` derives."""
-
-    def solve(self, state: State) -> State:
-        """Derive what decisions need, such as the graph, from the outcomes learned so far."""
+    few = getattr(getattr(state, "graph", None), "edges", None)
+    return coo_array(policy.adjacency(state)) if few is None else few
 
 
 def learn_rounds(
@@ -206,3 +201,92 @@ def round_of(rounds: Feedback, row: int) -> Feedback:
         None if complete is None else np.array(complete[row]),
         None if dose is None else dose[row],
     )
+
+
+@runtime_checkable
+class FourFunctions(Protocol):
+    """A policy written without the base class."""
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State: ...
+    def select(self, state: State, rng: Rng) -> Choice: ...
+    def played(self, state: State, x: BoolArray) -> State: ...
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State: ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Adapted(Policy):
+    """Makes an object with the four functions a policy, with the defaults for everything else."""
+
+    functions: Any
+
+    traits = Traits(order_free=False)  # nothing is promised
+
+    def __repr__(self) -> str:
+        return repr(self.functions)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> State:
+        return self.functions.init(problem, rng, batch)
+
+    def select(self, state: State, rng: Rng) -> Choice:
+        choice: Choice = self.functions.select(state, rng)
+        return choice
+
+    def played(self, state: State, x: BoolArray) -> State:
+        return self.functions.played(state, x)
+
+    def update(self, state: State, feedback: Feedback, rng: Rng) -> State:
+        return self.functions.update(state, feedback, rng)
+
+
+def as_policy(given: Any) -> Policy:
+    """The given policy; an object with only the four functions is wrapped."""
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, type) or not isinstance(given, FourFunctions):
+        raise TypeError(f"policy = {given!r}: must be a policy, such as NDCSEM()")
+    return Adapted(functions=given)
+
+
+def require_explains(policy: Policy, purpose: str) -> None:
+    """Raise a TypeError for a policy without explanations."""
+    if not policy.traits.explains:
+        how = "derive it from spillover.Policy, implement `explain` and set `traits = Traits(explains=True)`"
+        raise TypeError(f"policy = {policy!r}: must explain itself {purpose}: {how}")
+
+
+def require_suits(policy: Policy, problem: Problem) -> None:
+    """Raise a ValueError if a problem does not observe what a policy needs."""
+    payoff = problem.observes == "payoff"
+    if problem.observes != "both" and policy.traits.needs_rewards:
+        needed = "the instantaneous rewards z"
+    elif payoff and policy.traits.needs_outcomes:
+        needed = "the outcome of each arm"
+    else:
+        return
+    name, other = repr(policy).partition("(")[0], "PayoffRegression()" if payoff else "InstrumentalSEM()"
+    raise ValueError(
+        f"policy = {name}: must be one that does not need {needed}, such as {other}, as the problem observes "
+        f"{problem.observes!r} only"
+    )
+
+
+def suited(policy: "AnyPolicy", problem: Problem, world: ScoredWorld | None = None) -> Policy:
+    """The policy specialised to a problem; raises a ValueError if the problem does not observe what it needs."""
+    player = as_policy(policy).for_problem(problem, world)
+    require_suits(player, problem)
+    return player
+
+
+AnyPolicy: TypeAlias = Policy | FourFunctions  # what `as_policy` takes
+
+
+def methods_of(kind: type, names: Iterable[str]) -> dict[str, Any]:
+    """Return the methods of a class, as they are now, by name."""
+    return {name: getattr(kind, name) for name in names}
+
+
+def unchanged(part: object, methods: Mapping[str, Any]) -> bool:
+    """Return whether the class of an object still has these methods (see `methods_of`)."""
+    kind = type(part)
+    return all(getattr(kind, name) is method for name, method in methods.items())

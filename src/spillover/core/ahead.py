@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from spillover.core.own import reached
 from spillover.core.policy import CorePolicy
 from spillover.core.use import use_of
 from spillover.kernels.cache import cache_folder, own_folder
@@ -56,7 +57,7 @@ def is_missing(policy: Any) -> bool:
     folder = cache_folder()
     if folder is None or not isinstance(policy, CorePolicy) or not policy.compiled:
         return False
-    needed = (folder, type(policy), *policy.reached())
+    needed = (folder, type(policy), reached(policy))
     if needed not in PRESENT:
         decide = use_of(policy, policy.init(FEW, Rng(0))).drivers.decide
         if not any(own_folder(folder, decide.py_func).glob("*.nbi")):
@@ -83,7 +84,7 @@ def compile_uses(told: str, *uses: str) -> None:
         x = np.eye(2, 3, dtype=np.bool_)
         z = np.where(x, 0.5, 0.0)
         past = Feedback(x, z, z, np.zeros(2, np.int64), np.ones(2, np.bool_))
-        state = policy.catch_up(state, past, 1, Rng(0))
-    state = policy.solve(state)
+        state = policy.batches.catch_up(state, past, 1, Rng(0))
+    state = policy.batches.solve(state)
     policy.explain(state, Rng(0).at(Purpose.CHOICE, 1))
     policy.select(state, Rng(0).at(Purpose.CHOICE, 1))

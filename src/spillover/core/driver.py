@@ -15,6 +15,7 @@ from numba import njit, uint64
 
 from spillover.core.compiled import compiled_part, entry, inner
 from spillover.core.record import Fields, Row, row_opener
+from spillover.core.turn import Lesson, Turn
 from spillover.kernels.decorators import INNER
 from spillover.kernels.outcomes import (
     ALL,
@@ -33,42 +34,6 @@ CHOICE: Final = np.uint64(3)  # the purposes of streams, see `rng.Purpose`
 LEARNING: Final = np.uint64(4)
 FIRST_CALL: Final = np.uint64(0)
 OBSERVED: Final = 2  # position in `Scene.law`
-
-
-class Turn(NamedTuple):
-    """The streams of random numbers of a learner in a round, and room to work in; see `spillover.core.draws`.
-
-    >>> import spillover as sp
-    >>> keys, call, round, purpose = sp.Rng(0).at(sp.rng.Purpose.CHOICE, 1).address()
-    >>> turn = Turn(keys, call, round, purpose, lines=np.empty((4, 3)), best=np.empty(16), room=None)
-    """
-
-    key: Any  # (2,): of the learner
-    call: Any  # how many times numbers were drawn before
-    round: Any
-    purpose: Any
-    lines: Any  # (4, n): room to work in
-    best: Any  # room for the highest scores
-    room: Any  # what `prepare` made, for as long as the same learner has its turns
-
-
-class Lesson(NamedTuple):
-    """The outcome of a round that was played.
-
-    >>> x, y = np.array([True, False]), np.array([0.5, 0.1])
-    >>> Lesson(x, z=np.where(x, 0.5, 0.0), y=y, round=1, memo=np.zeros((0, 2)), arrival=np.zeros(0, int)).y
-    array([0.5, 0.1])
-    """
-
-    x: Any  # (n,): the decision
-    z: Any  # (n,): rewards of the chosen arms
-    y: Any  # (n,): outcomes of all arms
-    round: Any  # in which it was played
-    memo: Any  # (m, n): what `remember` noted down when it was decided
-    arrival: Any  # (n,): the round in which each arm reports, `NEVER` if not at all; (0,): all of them together
-    # for policies that use context or accept doses; None for others
-    context: Any = None  # (k,): of that round
-    dose: Any = None  # (n,): amounts of the chosen arms; 1 for the others
 
 
 class Details(NamedTuple):
@@ -90,12 +55,7 @@ def with_details(details: Any, k: Any, x: Any, z: Any, y: Any, played: Any, memo
 
 
 class Functions(NamedTuple):
-    """What a policy does, as functions of one learner; None: nothing.
-
-    >>> import spillover as sp
-    >>> sp.policies.CTS().functions.learn_outcome is sp.policies.CTS.learn_outcome
-    True
-    """
+    """What a policy does, as functions of one learner; None: nothing."""
 
     decide: Callable[..., None]
     learn_outcome: Callable[..., None]

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from spillover.core.driver import Drivers, drivers, plain_drivers
+from spillover.core.driver import Drivers, Functions, drivers, plain_drivers
+from spillover.core.own import FUNCTIONS, makes_arrays, own_numbers, reached, used_names
 from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
 from spillover.state import NUMBERS, map_leaves
 from spillover.types import Batch, State
-from spillover.validate import shown
+from spillover.validate import require, shown
 
 if TYPE_CHECKING:
     from spillover.core.policy import CorePolicy
 
 LAST = threading.local()  # of each thread: the use of its last call, and room to work in
+LINES = 8  # of one number for each arm, in `Turn.lines`
+COMPILED = (True, False, "without arrays")
 REQUIRED = ("rounds", "n_arms", "budget", "reward_range")
 ARRAYS = "a C-contiguous array of numbers that can be written, with the axes {batch} of the batch first"
 
@@ -65,11 +68,36 @@ def in_one_piece(values: Any) -> Any:
 def use_of(policy: "CorePolicy", state: State) -> "Use":
     """The `Use` of a policy and a state: that of the last call of this thread, as far as they are the same."""
     last = getattr(LAST, "use", None)
-    if last is None or last.policy is not policy or last.functions != [getattr(*each) for each in last.reached]:
+    if last is None or last.policy is not policy or last.functions != now(last.reached):
         last = LAST.use = Use(policy, state)
     elif last.given is not state:
-        last = LAST.use = Use(policy, state, last)
+        last = LAST.use = Use(policy, state, last if type(last.given) is type(state) else None)
     return last
+
+
+def functions_of(policy: "CorePolicy", contextual: bool) -> Functions:
+    """The functions of one learner, as they are now: a subclass, a mixin or an assignment may replace them."""
+    given = [getattr(type(policy), name, None) for name in FUNCTIONS]
+    return Functions._make([*given, set_context if contextual else None])
+
+
+def set_context(self: Any, s: Any, context: Any) -> None:
+    """The context of the coming round is known."""
+    for column in range(context.shape[0]):
+        s.context[column] = context[column]
+
+
+def moved_fields(policy: "CorePolicy", names: tuple[str, ...]) -> list[str]:
+    """The fields of a state that a round of play may change: all that `note_play` names."""
+    if not policy.compiled and policy.note_play is not None:
+        return list(names)
+    named = used_names(type(policy), "note_play")
+    return [name for name in names if name == "rounds" or name in named]
+
+
+def now(reached: tuple[tuple[type, str], ...]) -> list[Any]:
+    """Functions by class and name, as they are now."""
+    return [getattr(kind, name, None) for kind, name in reached]
 
 
 class Part(NamedTuple):
@@ -86,18 +114,27 @@ class Use:
     def __init__(self, policy: "CorePolicy", state: State, last: "Use | None" = None) -> None:
         check_form(type(policy).__name__, state)
         self.policy, self.given = policy, state
-        self.reached: list[tuple[type, str]] = policy.reached() if last is None else last.reached
-        self.functions: list[Any] = [getattr(*each) for each in self.reached] if last is None else last.functions
+        if last is None:
+            require(policy.compiled in COMPILED, "compiled", policy.compiled, " or ".join(map(repr, COMPILED)))
+            traits, fields = policy.traits, state._fields
+            self.contextual = traits.uses_context and "context" in fields
+            self.detailed, self.randomised = self.contextual or traits.accepts_doses, traits.randomised
+            self.reached: tuple[tuple[type, str], ...] = reached(policy)
+            self.functions: list[Any] = now(self.reached)
+            self.moved: list[str] = moved_fields(policy, fields)
+        else:
+            self.contextual, self.detailed, self.randomised = last.contextual, last.detailed, last.randomised
+            self.reached, self.functions, self.moved = last.reached, last.functions, last.moved
         self.batch: Batch = state.rounds.shape
         self.count, self.n = state.rounds.size, int(state.n_arms.flat[0])
-        self.lines, alike = policy.lines, last is not None and last.batch == self.batch
+        alike = last is not None and last.batch == self.batch
         self.plain = not policy.compiled
         parts: Sequence[Part] = last.parts if last is not None and alike and type(last.given) is type(state) else ()
         self.parts: list[Part] = [each or self.opened(*part) for each, *part in self.known(parts, state)]
-        own = last.kept if last is not None and alike else policy.own_numbers(self.batch)
+        own = last.kept if last is not None and alike else own_numbers(policy, self.batch)
         self.kept: Any = own  # whose addresses are in the table
         if self.plain:
-            self.drivers: Drivers = plain_drivers(policy.functions, policy.detailed)
+            self.drivers: Drivers = plain_drivers(functions_of(policy, self.contextual), self.detailed)
             self.own, self.state = own, map_leaves(self.flat_leaf, state)
             return
         self.own_form: Fields = last.own_form if last is not None and alike else fields_of(own, 1)
@@ -105,7 +142,8 @@ class Use:
         if last is not None and alike and last.form == self.form:
             self.drivers = last.drivers
         else:
-            self.drivers = drivers(policy.functions, policy.allocates, policy.detailed, self.own_form, self.form)
+            given = functions_of(policy, self.contextual), makes_arrays(policy), self.detailed
+            self.drivers = drivers(*given, self.own_form, self.form)
         self.own = last.own if last is not None and alike else table_of(own, 1)
         self.state = np.array([word for part in self.parts for word in part.words], np.int64)
 
@@ -137,12 +175,12 @@ class Use:
 
     def own_room(self) -> tuple[Any, Any]:
         """Room to work in that nobody else has."""
-        return np.empty((self.lines, self.n)), np.empty(SMALL_BUDGET)
+        return np.empty((LINES, self.n)), np.empty(SMALL_BUDGET)
 
     def room(self) -> tuple[Any, Any]:
         """Room to work in, the same for all calls of a thread."""
         held = getattr(LAST, "room", None)
-        if held is None or held[0].shape != (self.lines, self.n):
+        if held is None or held[0].shape != (LINES, self.n):
             held = LAST.room = self.own_room()
         return held
 

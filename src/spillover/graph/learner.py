@@ -123,7 +123,7 @@ class GraphLearner(ABC):
         return None if found is None else found.baseline
 
     def signals(self, graph: Any) -> dict[str, Any]:
-        """Data for health checks, as in `spillover.policies.signals`."""
+        """Data for health checks, as in `Policy.signals`."""
         return {}
 
 

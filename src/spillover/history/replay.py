@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from spillover import validate
 from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT
-from spillover.contracts import AnyPolicy, HistoryPolicy, Policy, as_policy, learn_rounds
+from spillover.contracts import AnyPolicy, Policy, as_policy
 from spillover.core.ahead import compiled_beside
+from spillover.core.batches import LearnsHistories, learns_histories
 from spillover.history.record import History, StandardContext, flipped, reward_range_of, standard_context
 from spillover.learner.one import Learner
 from spillover.learner.reports import Details
 from spillover.reasons import Reasons
 from spillover.reasons.health import Pending
-from spillover.rng import Purpose, Rng
+from spillover.rng import Purpose
 from spillover.state import Packed, copy_state, packed
 from spillover.types import BoolArray, Checked, Choice, Feedback, Problem, State
 
@@ -76,27 +77,7 @@ class Schedule(NamedTuple):
         return None
 
 
-class RoundByRound(NamedTuple):
-    """A policy that learns a history by its four functions."""
-
-    policy: Policy
-    deferrable: bool = True
-    reuses_memo: bool = False
-    learns_histories: bool = True
-
-    def catch_up(self, state: State, rounds: Feedback, first: int, rng: Rng) -> State:
-        return learn_rounds(self.policy, state, rounds, first, rng)
-
-    def solve(self, state: State) -> State:
-        return state
-
-
-def as_history_policy(policy: Policy) -> HistoryPolicy:
-    """The policy, if it learns histories faster than round by round; otherwise one that calls its four functions."""
-    return policy if isinstance(policy, HistoryPolicy) and policy.learns_histories else RoundByRound(policy)
-
-
-def schedule_of(policy: HistoryPolicy, has_memo: bool, arrived: BoolArray) -> Schedule:
+def schedule_of(policy: LearnsHistories, has_memo: bool, arrived: BoolArray) -> Schedule:
     """The batches in which a policy learns a history.
 
     A graph that is a function of sums over the rounds is solved for once, after the last outcome: solving in every
@@ -267,7 +248,7 @@ def replay_history(
     player, rng = start.learner.policy, start.learner.rng
     accepted = "one that learns from amounts, as the table has doses"
     validate.require(history.dose is None or player.traits.accepts_doses, "policy", player, accepted)
-    past = as_history_policy(player)
+    past = learns_histories(player)
     arrived = learnable_rounds(history, player.traits.accepts_missing)
     schedule = schedule_of(past, start.has_memo, arrived)
     done, state, learner, wanted = 0, start.learner.state, start.learner.at({}, {}), set[int]()

@@ -23,8 +23,7 @@ from spillover.interop.agents import (
 )
 from spillover.registry import needed_for
 from spillover.rng import Purpose, Rng
-from spillover.simulation.mailbox import FeedbackQueue
-from spillover.simulation.protocol import known_context, require_scored
+from spillover.simulation.protocol import FeedbackQueue, known_context, require_scored
 from spillover.simulation.replications import require_environment, scorer
 from spillover.simulation.stretches import Foreseen
 from spillover.types import BoolArray, Choice, Outcome, Problem

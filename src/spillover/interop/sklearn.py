@@ -9,7 +9,7 @@ from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.graph import GraphLearner, PayoffWeights, as_graph_learner
 from spillover.graph.core import learned
 from spillover.graph.learner import explained
-from spillover.policies.intervals import around
+from spillover.policies.switching_state import around
 from spillover.registry import needed_for
 from spillover.tabular import in_columns, names_of
 from spillover.types import Array, Problem

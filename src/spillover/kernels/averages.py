@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from numba import boolean, float64, int64, njit, uint64
+from numba import float64, int64, njit, uint64
 
 from spillover.kernels.compiling import gufunc
 from spillover.kernels.decorators import bare, eight_doubles, eight_integers
@@ -281,14 +281,6 @@ def fill_means(
             seen = count[i]
             draw[i] = mean[i] + (found[j] - mean[i]) * math.sqrt((seen + 2.0) / (seen + 2.0 + flying[i]))
     return lead
-
-
-@gufunc((float64[:], boolean[:], float64, int64, boolean, float64[:]), "(n),(n),(),(),()->(n)")
-def end_pulls(in_flight, x, fade, age, arrived, left):
-    """Remove the pulls of a round that has arrived from the pulls in flight; of each, fade^age was left."""
-    remains = fade**age if arrived else 0.0
-    for i in range(in_flight.shape[0]):
-        left[i] = max(in_flight[i] - remains, 0.0) if x[i] else in_flight[i]
 
 
 @njit(inline="always")

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import llvmlite
 import numba
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import FileLock
 from numba import config
 from numba.core.caching import CacheImpl, CompileResultCacheImpl, FunctionCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
@@ -148,20 +148,6 @@ def stored(function: Callable[..., Any]) -> Iterator[None]:
         yield
         with suppress(OSError):  # another process may have cleared the whole cache
             note_use(own)
-
-
-def is_busy(folder: Path, function: Callable[..., Any]) -> bool:
-    """Whether another process loads or compiles a function at the moment."""
-    try:
-        with FileLock(lock_of(own_folder(folder, function)), mode=0o600, timeout=0):
-            return False
-    except Timeout:
-        return True
-
-
-def has_kernel(folder: Path, function: Callable[..., Any]) -> bool:
-    """Whether a kernel was compiled before, by what the folder shows; only loading it tells for certain."""
-    return any(own_folder(folder, function).glob("guf-*.nbi"))
 
 
 def note_use(own: Path) -> None:

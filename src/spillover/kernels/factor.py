@@ -103,3 +103,37 @@ def mirror(matrix, size):
     for i in range(size):
         for c in range(i):
             matrix[c, i] = matrix[i, c]
+
+
+@inside
+def invert_symmetric(matrix, inverse):
+    """The inverse of a symmetric matrix; a column that depends on those before it is left out (zeros)."""
+    size = matrix.shape[0]
+    root, rows, pivots = np.zeros((size, size)), np.empty((size, size)), np.empty(size)
+    factorise(matrix, size, root, pivots)
+    inverse_root(root, size, rows)
+    inverse[:] = 0.0
+    add_squares(rows, size, size, inverse)
+    mirror(inverse, size)
+
+
+@inside
+def product_of(a, b):
+    """a b, without BLAS: the matrices are small, and Numba needs SciPy for it."""
+    found = np.zeros((a.shape[0], b.shape[1]))
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            if a[i, k] != 0.0:
+                for j in range(b.shape[1]):
+                    found[i, j] += a[i, k] * b[k, j]
+    return found
+
+
+@inside
+def applied(a, v):
+    """a v for a vector v."""
+    found = np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            found[i] += a[i, k] * v[k]
+    return found

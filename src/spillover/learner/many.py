@@ -11,7 +11,7 @@ import numpy as np
 
 from spillover import validate
 from spillover.constraints import Constraint, to_entries
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, Policy, as_policy, setting_of
 from spillover.contracts.hyperparameters import check_grid, value_of, with_values
 from spillover.formatting import Shown
 from spillover.learner.books import Books
@@ -41,7 +41,7 @@ from spillover.learner.rows import (
     rows_of,
     taken,
 )
-from spillover.learner.running import first_choice, player_of, setting_of, to_the_end
+from spillover.learner.running import checked_setting, first_choice, player_of, to_the_end
 from spillover.learner.saved import (
     ArrayFile,
     ManyReader,
@@ -106,7 +106,7 @@ class Learners(Shown):
         effort: int | None = None,
     ) -> None:
         self.lock = threading.RLock()
-        self.setting = setting_of(policy, problem, constraints, arms, effort)
+        self.setting = checked_setting(policy, problem, constraints, arms, effort)
         self.policy = self.setting.policy
         self.problem = copy.deepcopy(problem)
         self.rng = Rng.of_seeds(seeds)
@@ -356,7 +356,8 @@ class Learners(Shown):
     def learn_lesson(self, state: State, at: Part, rounds: Rounds, feedback: Feedback) -> State:
         """The state of some learners after those at these places of it have learned an outcome each."""
         some = rows_of(rounds.learners, len(self))
-        policy, rng = self.player(some).setting.policy, self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
+        policy = setting_of(self.player(some)).policy
+        rng = self.rng.take(some.part).at(Purpose.LEARNING, rounds.numbers)
         if at is ALL:
             return policy.update(state, feedback, rng)
         put_all_back(state, at, policy.update(taken(state, at), feedback, rng), self.constant)
@@ -380,8 +381,6 @@ class Learners(Shown):
         problem, shapes = self.problem, {"reward_range": 2, "overall_range": 2, "weights": self.problem.n_arms}
         given = {name: getattr(problem, name) for name in shapes}
         spread = {n: np.broadcast_to(v, (len(self), shapes[n]))[position] for n, v in given.items() if np.ndim(v) == 2}
-        if np.ndim(problem.structure) == 3:
-            spread["structure"] = problem.structure[position]
         if np.ndim(problem.structure) == 3:
             spread["structure"] = problem.structure[position]
         return copy.deepcopy(problem._replace(**spread))

@@ -12,7 +12,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import Constraint, check_constraints
 from spillover.constraints.search import check_effort
-from spillover.contracts import AnyPolicy, Policy, Setting, as_policy, require_explains
+from spillover.contracts import AnyPolicy, Policy, Setting, as_policy, require_explains, setting_of
 from spillover.formatting import Shown
 from spillover.learner.books import Book
 from spillover.learner.reports import (
@@ -27,11 +27,11 @@ from spillover.learner.reports import (
 )
 from spillover.learner.running import (
     Running,
+    checked_setting,
     first_choice,
     nothing,
     player_of,
     running,
-    setting_of,
     to_the_end,
 )
 from spillover.learner.saved import about_learner, read_learner, save_learner, saved_setting
@@ -87,7 +87,8 @@ class Learner(Shown):
         effort: int | None = None,
     ) -> None:
         self.lock = threading.RLock()
-        self.policy, self.constraints, self.arms, self.effort = setting_of(policy, problem, constraints, arms, effort)
+        setting = checked_setting(policy, problem, constraints, arms, effort)
+        self.policy, self.constraints, self.arms, self.effort = setting
         self.problem = copy.deepcopy(problem)  # its arrays may be the caller's
         self.reward_range = np.asarray(self.problem.reward_range, float)
         self.line = (self.problem.n_arms,)  # the shape of decisions and outcomes
@@ -419,7 +420,7 @@ class Learner(Shown):
             given: dict[str, Any] = {
                 "budget": self.problem.budget,
                 "pending": Pending(self.rounds, waiting, *self.delay_totals),
-                "constraints": self.policy_this_round(self.unavailable).setting.constraints,
+                "constraints": setting_of(self.policy_this_round(self.unavailable)).constraints,
                 "signals": self.policy.signals(self.state),
                 "quantity": self.policy.traits.quantity,
             }

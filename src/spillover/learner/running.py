@@ -13,16 +13,15 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.constraints import Constraint, Unavailable, check_constraints
 from spillover.constraints.search import EFFORT, check_effort
-from spillover.contracts import AnyPolicy, Policy, Setting, suited
-from spillover.core import CorePolicy
-from spillover.core.live import LiveCore
+from spillover.contracts import AnyPolicy, Policy, Setting, setting_of, suited
+from spillover.core.batches import LiveCore, as_batches
 from spillover.learner.reports import check_names, same_names
 from spillover.policies.constrained import Constrained
 from spillover.rng import Purpose, Rng
 from spillover.types import ARRIVED, Array, BoolArray, Checked, Choice, Feedback, Problem, State
 
 
-def setting_of(
+def checked_setting(
     policy: AnyPolicy,
     problem: Problem,
     constraints: Sequence[Constraint],
@@ -32,7 +31,7 @@ def setting_of(
     """The setting of learners, checked; constraints of the policy itself hold too."""
     validate.problem(problem)
     given = suited(policy, problem)
-    free, own, named, searched = given.setting
+    free, own, named, searched = setting_of(given)
     names = same_names(named, arms)
     check_names(names, problem.n_arms)
     most = effort if effort is not None else searched or EFFORT
@@ -106,7 +105,8 @@ class Running(Protocol):
 
 def running(policy: Policy, state: State) -> Running:
     """A policy and its state in the form that is fastest for one learner."""
-    return LiveCore(policy, state) if isinstance(policy, CorePolicy) and policy.runs_alone else Usual(policy, state)
+    own = as_batches(policy)
+    return LiveCore(own, state) if own is not None and own.runs_alone else Usual(policy, state)
 
 
 class Usual:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from spillover import kernels
 from spillover.constraints import Constraint, parse, to_entries
-from spillover.contracts import Policy
+from spillover.contracts import Policy, setting_of
 from spillover.files import read_regular, remove_leftovers, write_atomically
 from spillover.learner.books import Book, Books, books_of
 from spillover.learner.reports import Details, same_names
@@ -96,7 +96,7 @@ def saved_setting(
     require(not missing, f"{saved.path}: fields", sorted(saved.about), accepted)
     if constraints is not None:
         return policy, constraints, effort
-    free, _, named, searched = policy.setting
+    free, _, named, searched = setting_of(policy)
     names = same_names(named, arms)
     kept = saved_constraints(saved, problem.n_arms if names is None else names)
     return free, kept, searched if effort is None else effort  # the policy's are among the saved

@@ -8,7 +8,7 @@ import numpy as np
 from spillover import validate
 from spillover.constraints import check_constraints
 from spillover.constraints.search import EFFORT, best_set, check_effort, check_feasible, searched_set
-from spillover.contracts import Policy, Setting, as_policy, require_explains
+from spillover.contracts import Policy, Setting, as_policy, require_explains, setting_of
 from spillover.policy_wrapper import PolicyWrapper
 from spillover.rng import Rng
 from spillover.types import Array, Batch, BoolArray, Choice, Explanation, IntArray, Problem, State
@@ -54,7 +54,7 @@ class Constrained(PolicyWrapper):
         require_explains(inner, "to be constrained")
         check_effort(self.effort)
         # two layers are merged into one with the constraints of both
-        free, constraints, named, _ = inner.setting
+        free, constraints, named, _ = setting_of(inner)
         arms = named if arms is None else tuple(arms)
         accepted = f"the names that the inner constraints use, {named}"
         validate.require(named is None or arms == named, "arms", arms, accepted)

@@ -1,21 +1,19 @@
 """Discounted Thompson sampling on a learned graph; the discount is chosen online, by prediction."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import kernels
 from spillover.contracts import Traits
-from spillover.contracts.hyperparameters import check_grid
 from spillover.core import Lesson, Turn, choose_top, later
+from spillover.core.policy import first_fields
 from spillover.graph.learner import explained
 from spillover.kernels.averages import add_pulls_side_by_side, add_side_by_side, fill_means, weigh
-from spillover.policies.averages import LAGS, Pulls
-from spillover.policies.graph_policy import OnGraph, check_weights, scores
-from spillover.policies.initialisation import START, follows_plan, start_plan, starting
+from spillover.policies.averages import LAGS, START, Pulls, follows_plan, start_plan, starting
+from spillover.policies.graph_policy import OnGraph, scores
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -32,6 +30,7 @@ from spillover.types import (
 )
 
 DISCOUNTS = 1.0 - 0.5 ** np.arange(6, 13)  # memories of 64, 128, ..., 4,096 rounds
+LINES = 5  # of `index`
 EVIDENCE_DISCOUNT = 1.0 - 0.5**11  # the evidence for a discount is itself forgotten, slowly
 
 
@@ -85,10 +84,6 @@ class DiscountedTS(OnGraph):
     True
     """
 
-    constants: ClassVar[Mapping[str, int]] = {"discounts": 1, "powers": 2}
-    unchanged_by_play = ("graph", "plan", "candidates")
-    index_lines = 5
-
     @property
     def traits(self) -> Traits:
         return super().traits._replace(order_free=False)
@@ -103,16 +98,12 @@ class DiscountedTS(OnGraph):
         return np.asarray(kernels.discount_tables(DISCOUNTS, LAGS)[0])
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> DiscountedTSState:
-        validate.problem(problem)
-        check_grid(self, batch)
+        first = first_fields(self, problem, batch)
         n = problem.n_arms
         line, table = (*batch, n), (*batch, len(DISCOUNTS), n)
         return DiscountedTSState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
+            **first,
             plan=start_plan("auto", n, problem.budget, rng, batch),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
             graph=self.graph.init(problem, batch),
             candidates=Candidates(
                 sums=np.zeros(table),
@@ -125,7 +116,7 @@ class DiscountedTS(OnGraph):
         )
 
     def prepare(self, s: Any) -> Any:
-        return Room(self.graph.prepare(s.graph), np.empty((5, s.n_arms)))
+        return Room(self.graph.prepare(s.graph), np.empty((LINES, s.n_arms)))
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
         """A draw of the means; the posterior's means, in [0, 1], and counts; pulls in flight; the discount's place."""
@@ -159,12 +150,10 @@ class DiscountedTS(OnGraph):
         known.latest = max(known.latest, lesson.round)
         self.graph.absorb_outcome(s.graph, lesson, lesson.z, 1.0, turn.room.graph)
 
-    def check_weights(self, state: DiscountedTSState) -> None:
-        check_weights(state, self.graph)
-
     def explain(self, state: DiscountedTSState, rng: Rng) -> Explanation:
         """The index is the draw."""
-        index, mean, count, flying, leader = np.moveaxis(self.indices(state, rng), -2, 0)
+        found = self.indices(state, rng, (LINES, state.graph.weights.shape[-1]))
+        index, mean, count, flying, leader = np.moveaxis(found, -2, 0)
         discount, weights = DISCOUNTS[leader[..., 0].astype(int)], np.array(state.graph.weights)
         seen: BoolArray = state.candidates.counts[..., 0, :] > 0
         low, high = state.reward_range[..., :1], state.reward_range[..., 1:]

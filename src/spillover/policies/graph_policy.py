@@ -5,7 +5,6 @@ discounted averages of z, the initialisation, the choice by weights times index.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -13,19 +12,30 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import HISTORY, ROUND, Policy, ScoredWorld, Traits, learn_rounds, methods_of, unchanged
-from spillover.contracts.hyperparameters import check_grid
+from spillover.contracts import Policy, ScoredWorld, Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top
+from spillover.core.batches import Batches
+from spillover.core.policy import first_fields
 from spillover.graph import GraphLearner, as_graph_learner
 from spillover.graph.core import is_core
 from spillover.graph.edges import refuse_infinite_weights
-from spillover.graph.learner import edges_of, explained
+from spillover.graph.learner import explained
 from spillover.graph.outside import Outside, outside
 from spillover.kernels.averages import add_rewards, date_of, weigh
-from spillover.policies.averages import DISCOUNT, Averages, Discounted, NoPulls, counts_now, empty_averages, means
-from spillover.policies.dates import for_kernels as delay_for_kernels
-from spillover.policies.initialisation import START, STARTS, follows_plan, start_plan, starting
-from spillover.policies.signals import graph_signals
+from spillover.policies.averages import (
+    START,
+    STARTS,
+    Averages,
+    Discounted,
+    NoPulls,
+    counts_now,
+    empty_averages,
+    follows_plan,
+    means,
+    start_plan,
+    starting,
+)
+from spillover.policies.averages import for_kernels as delay_for_kernels
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -77,15 +87,6 @@ class GraphPolicy(Policy):
     def adjacency(self, state: State) -> Array:
         return np.array(state.graph.adjacency)
 
-    def edges(self, state: State) -> Any:
-        return edges_of(state.graph)
-
-
-def absorb(learner: GraphLearner, graph: Any, feedback: Feedback, played_at: IntArray) -> Any:
-    """Add an outcome to the statistics of a graph, by its functions with a batch axis, without solving for it yet."""
-    z, y, arrived = feedback.z, feedback.y, feedback.arrived
-    return learner.absorb(graph, z, y, arrived, played_at, z, feedback.memo)
-
 
 @dataclass(frozen=True, kw_only=True)
 class OnGraph(GraphPolicy, CorePolicy):
@@ -95,27 +96,20 @@ class OnGraph(GraphPolicy, CorePolicy):
     weights alone, and learns in Python what they hand on (`graph.outside`).
     """
 
-    compiled = True
-    allocates = False
-    parts = ("graph",)
+    compiled = "without arrays"
 
     @property
     def memos(self) -> int:
-        return self.graph.memos if self.on_core else 0
+        return self.graph.memos if is_core(self.graph) else 0
 
     @property
-    def on_core(self) -> bool:
-        """Whether the functions of the graph learner are compiled together with those of the policy."""
-        return self.compiled and is_core(self.graph)
+    def batches(self) -> Batches:
+        return GraphBatches(self) if self.compiled and is_core(self.graph) else OutsideBatches(self)
 
     @cached_property
     def beside(self) -> Any:
         """The same policy on a graph that is kept outside."""
         return replace(self, graph=Outside())
-
-    def shell(self, state: Any) -> Any:
-        """The state of `beside`: with the weights alone of the graph."""
-        return state._replace(graph=outside(state.graph.weights))
 
     def remember(self, s: Any, turn: Turn, memo: Any) -> None:
         self.graph.note(s.graph, memo)
@@ -124,46 +118,17 @@ class OnGraph(GraphPolicy, CorePolicy):
         self.graph.derive(s.graph, turn.room.graph)
 
     def show(self, s: Any, adjacency: Any) -> None:
+        """Fill in the estimated graph, (n, n)."""
         self.graph.show(s.graph, adjacency)
 
-    def select(self, state: Any, rng: Rng) -> Choice:
-        self.check_weights(state)
-        if self.on_core:
-            return CorePolicy.select(self, state, rng)
-        choice: Choice = CorePolicy.select(self.beside, self.shell(state), rng)
-        return choice._replace(memo=self.graph.remember(state.graph))
 
-    def check_weights(self, state: Any) -> None:
-        """Raise a ValueError if the next decision depends on weights that do not exist."""
-        if not self.graph.traits.bounded:
-            refuse_infinite_weights(state.graph, True)
-
-    def played(self, state: Any, x: BoolArray) -> Any:
-        if self.on_core:
-            return CorePolicy.played(self, state, x)
-        return CorePolicy.played(self.beside, self.shell(state), x)._replace(graph=state.graph)
-
-    def learn(self, state: Any, feedback: Feedback, rng: Rng) -> Any:
-        if self.on_core:
-            return CorePolicy.learn(self, state, feedback, rng)
-        learned = CorePolicy.learn(self.beside, self.shell(state), feedback._replace(memo=None), rng)
-        told = learned.graph
-        graph = self.graph.absorb(state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo)
-        return learned._replace(graph=graph)
+class GraphBatches(Batches):
+    """A policy on a graph learner whose functions are compiled together with its own."""
 
     @property
-    def learns_at_once(self) -> bool:
-        return self.on_core and unchanged(self, IN_TURN)
-
-    def solve(self, state: Any) -> Any:
-        if self.on_core:
-            return CorePolicy.solve(self, state)
-        return state._replace(graph=self.graph.solve(state.graph))
-
-    def indices(self, state: Any, rng: Rng) -> Array:
-        if self.on_core:
-            return CorePolicy.indices(self, state, rng)
-        return CorePolicy.indices(self.beside, self.shell(state), rng)
+    def graph(self) -> Any:
+        """The graph learner."""
+        return self.policy.graph  # type: ignore[attr-defined]
 
     @property
     def deferrable(self) -> bool:
@@ -173,24 +138,56 @@ class OnGraph(GraphPolicy, CorePolicy):
     def reuses_memo(self) -> bool:
         return bool(self.graph.traits.judges)
 
-    def catch_up(self, state: Any, rounds: Feedback, first: int, rng: Rng) -> Any:
-        if self.on_core and self.takes_history(state, rounds) and unchanged(self, LEARNING):
-            return self.learn_history(state, rounds, rng)
-        return learn_rounds(self, state, rounds, first, rng, self.learn)
-
     @property
     def runs_alone(self) -> bool:
         # compiled functions do not look whether weights exist
-        return self.on_core and self.graph.traits.bounded and unchanged(self, AS_COMPILED)
+        return super().runs_alone and self.graph.traits.bounded
 
     @property
-    def runs_compiled(self) -> bool:
+    def plays_stretches(self) -> bool:
         return self.runs_alone and self.graph.show is not None
 
+    def select(self, state: Any, rng: Rng) -> Choice:
+        check_weights(state, self.graph)
+        return super().select(state, rng)
 
-AS_COMPILED = methods_of(OnGraph, ROUND)
-LEARNING = methods_of(OnGraph, HISTORY)
-IN_TURN = methods_of(OnGraph, ("learn", "solve"))
+
+class OutsideBatches(GraphBatches):
+    """A policy on a graph learner that is written for batches."""
+
+    runs_alone = False
+    plays_stretches = False
+
+    @property
+    def inside(self) -> Batches:
+        """The policy that sees the weights alone."""
+        return Batches(self.policy.beside)  # type: ignore[attr-defined]
+
+    def shell(self, state: Any) -> Any:
+        """Its state."""
+        return state._replace(graph=outside(state.graph.weights))
+
+    def select(self, state: Any, rng: Rng) -> Choice:
+        check_weights(state, self.graph)
+        return self.inside.select(self.shell(state), rng)._replace(memo=self.graph.remember(state.graph))
+
+    def played(self, state: Any, x: BoolArray) -> Any:
+        return self.inside.played(self.shell(state), x)._replace(graph=state.graph)
+
+    def learn(self, state: Any, feedback: Feedback, rng: Rng, *, deriving: bool = False) -> Any:
+        learned = self.inside.learn(self.shell(state), feedback._replace(memo=None), rng)
+        told, own = learned.graph, self.graph
+        graph = own.absorb(state.graph, told.z, told.y, told.weight, told.round, told.expected, feedback.memo)
+        return learned._replace(graph=own.solve(graph) if deriving else graph)
+
+    def solve(self, state: Any) -> Any:
+        return state._replace(graph=self.graph.solve(state.graph))
+
+    def indices(self, state: Any, rng: Rng, shape: tuple[int, ...] | None = None) -> Array:
+        return self.inside.indices(self.shell(state), rng, shape)
+
+    def takes_history(self, state: Any, rounds: Feedback) -> bool:
+        return False
 
 
 class MeansState(NamedTuple):
@@ -235,8 +232,6 @@ class MeansOnGraph(Discounted, OnGraph):
     unit: float | None = None
     initialisation: str = "auto"
 
-    constants: ClassVar[Mapping[str, int]] = {**DISCOUNT, "dating": 0}
-    unchanged_by_play: ClassVar[tuple[str, ...]] = ("graph", "plan", "averages")
     discount = 1.0  # gamma; policies with a discount make it a field
 
     def __post_init__(self) -> None:
@@ -274,14 +269,15 @@ class MeansOnGraph(Discounted, OnGraph):
         self.graph.absorb_outcome(s.graph, lesson, lesson.z, 1.0, turn.room.graph)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> MeansState:
-        check_grid(self, batch)
-        state = initial_state(self.graph, problem, rng, batch, self.initialisation)
-        if self.unit is None:
-            return state
-        return state._replace(graph=self.graph.init(problem._replace(reward_range=(0.0, self.unit)), batch))
-
-    def check_weights(self, state: MeansState) -> None:
-        check_weights(state, self.graph)
+        first, n = first_fields(self, problem, batch), problem.n_arms
+        own = problem if self.unit is None else problem._replace(reward_range=(0.0, self.unit))
+        return MeansState(
+            **first,
+            clock=np.zeros(batch),
+            averages=empty_averages(n, batch),
+            plan=start_plan(self.initialisation, n, problem.budget, rng, batch),
+            graph=self.graph.init(own, batch),
+        )
 
     @property
     def assumed_delay(self) -> int | None:
@@ -309,28 +305,6 @@ class MeansRoom(NamedTuple):
     graph: Any
 
 
-def initial_state(
-    learner: GraphLearner, problem: Problem, rng: Rng, batch: Batch, initialisation: str = "auto"
-) -> MeansState:
-    """The state before the first round, with the plan of the first decisions."""
-    validate.problem(problem)
-    return MeansState(
-        rounds=np.zeros(batch, np.int64),
-        n_arms=np.full(batch, problem.n_arms, np.int64),
-        clock=np.zeros(batch),
-        averages=empty_averages(problem.n_arms, batch),
-        plan=start_plan(initialisation, problem.n_arms, problem.budget, rng, batch),
-        budget=np.full(batch, problem.budget, np.int64),
-        reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
-        graph=learner.init(problem, batch),
-    )
-
-
-def range_width(reward_range: Array) -> Array:
-    """(*batch,)"""
-    return np.asarray(reward_range[..., 1] - reward_range[..., 0])
-
-
 def scores(weights: Array, index: Array) -> Array:
     """Weights times index, which arms are ranked by; an arm of weight 0 scores 0 even if its index is infinite."""
     if weights.all():
@@ -341,7 +315,8 @@ def scores(weights: Array, index: Array) -> Array:
 def check_weights(state: Any, learner: GraphLearner) -> None:
     """Raise a ValueError if the next decision depends on weights that do not exist; that of the plan does not."""
     if not learner.traits.bounded:
-        refuse_infinite_weights(state.graph, ~starting(state.plan, state.rounds))
+        needed = ~starting(state.plan, state.rounds) if hasattr(state, "plan") else True
+        refuse_infinite_weights(state.graph, needed)
 
 
 def explanation(
@@ -361,3 +336,10 @@ def explanation(
         plan=np.where(starting(state.plan, state.rounds), START, plan),
         pending=pending,
     )
+
+
+def graph_signals(learner: GraphLearner, graph: Any, latest: IntArray, discount: Any = 1.0) -> dict[str, Any]:
+    """The signals of a policy that learns a graph."""
+    rate = 1.0 - np.asarray(discount, float)
+    memory = np.divide(1.0, rate, out=np.full(rate.shape, np.inf), where=rate > 0)
+    return {"latest": latest, "memory": memory} | learner.signals(graph)

@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spillover.policies.instrumental_state import EDGE_SCALE, Belief, Equations, InstrumentalState, Reduced
+from spillover.policies.instrumental_equations import EDGE_SCALE
+from spillover.policies.instrumental_scores import FACTOR, REGRESSED
+from spillover.policies.instrumental_state import Belief, Equations, InstrumentalState
 from spillover.types import Array, BoolArray
 
 SIDE = 1.959963984540054  # standard deviations on each side of a 95% interval
-REJECTED = 1e-4  # level of the test of the graph against the regression on decisions
 ABSENT = 0.025  # an edge less probable than this is taken for 0 in an interval
-ENOUGH = 20  # rounds beyond the number of coefficients from which the test is made
 
 
 class Effects(NamedTuple):
@@ -104,7 +104,7 @@ def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) 
     law = own_effect(state.belief, equations.noise[..., 1], state.prior[..., :1] * unit, prior_weight)
     d = equations.coefficients.shape[-1]
     gap = law.average[..., :d].copy()
-    gap[..., n + p :] -= state.context[..., None, 1 : 1 + d - n - p]
+    gap[..., n + p :] -= state.context[..., None, : d - n - p]
     rest = gap[..., n:]
     edges = gap[..., :n] - np.einsum("...rcj,...rc->...rj", equations.slope, rest)
     total_effects = equations.total_effects
@@ -136,36 +136,19 @@ def linearised(state: InstrumentalState, own: Array, p: int, covariance: Array) 
     return Effects(cells, cell_variance, cell_variance, total - direct, spill, spill, total, spread(all_of))
 
 
-def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[Effects, Array, Array]:
-    """Effects by regression of all outcomes on decisions and context, without a graph.
-
-    Returns also the covariance of the residuals and the factor of each arm, (*batch, n): the covariance of column j
-    of the effects is their product.
-    """
-    gram, products = reduced.gram, reduced.products
-    n, size = products.shape[-2], gram.shape[-1]
-    top = np.maximum(np.trace(gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
-    inverse = np.linalg.inv(gram + 1e-9 * top * np.eye(size))
-    coefficients = products @ inverse  # (*batch, n, size)
-    freedom = np.maximum(reduced.rounds[..., None] - size, 1.0)
-    scatter = (reduced.squares - coefficients @ np.swapaxes(products, -1, -2)) / freedom
-    scatter = 0.5 * (scatter + np.swapaxes(scatter, -1, -2))
-    batch = gram.shape[:-2]
-    pick = np.zeros((*batch, size, n))
-    for j in range(n):
-        pick[..., p + j, j] = 1.0
-        pick[..., p + n + j * q : p + n + (j + 1) * q, j] = context[..., 1 : 1 + q]
-    factor = np.einsum("...aj,...ab,...bj->...j", pick, inverse, pick)
-    cells = coefficients @ pick
+def reduced_effects(lines: Array) -> Effects:
+    """Effects by regression of all outcomes on decisions and context, without a graph; see `instrumental_scores`."""
+    n = lines.shape[-1]
+    cells, scatter = lines[..., REGRESSED : REGRESSED + n, :], lines[..., REGRESSED + n : REGRESSED + 2 * n, :]
+    factor, uneven = lines[..., FACTOR, :], lines[..., REGRESSED + 2 * n :, :]
     noise = np.maximum(np.diagonal(scatter, axis1=-2, axis2=-1), 0.0)
     whole = np.maximum(scatter.sum(axis=(-2, -1)), 0.0)[..., None]
     of_others = np.maximum(whole - 2.0 * scatter.sum(axis=-1) + noise, 0.0)
     total = cells.sum(axis=-2)
     direct = np.diagonal(cells, axis1=-2, axis2=-1)
-    uneven = unevenness(reduced.levels)
     cell_variance = noise[..., :, None] * factor[..., None, :] * uneven[..., :n, :]
     spill_variance = of_others * factor * uneven[..., n + 1, :]
-    found = Effects(
+    return Effects(
         cells,
         cell_variance,
         cell_variance,
@@ -175,57 +158,6 @@ def reduced_effects(reduced: Reduced, context: Array, p: int, q: int) -> tuple[E
         total,
         whole * factor * uneven[..., n, :],
     )
-    return found, scatter, factor
-
-
-def unevenness(levels: Array) -> Array:
-    """By how much the variance of an effect differs from that with equal noise in rounds with and without the arm.
-
-    An outcome may vary far more while its arm is chosen: a purchase that is rare otherwise.
-    """
-    chosen, other = levels[..., 0], levels[..., 3]
-    share = np.divide(chosen, chosen + other, out=np.full(chosen.shape, 0.5), where=chosen + other > 0.0)
-    with_arm = levels[..., 2] / np.maximum(chosen - 1.0, 1.0)
-    without = levels[..., 5] / np.maximum(other - 1.0, 1.0)
-    equal = share * with_arm + (1.0 - share) * without
-    apart = (1.0 - share) * with_arm + share * without
-    usable = (chosen > 2.0) & (other > 2.0) & (equal > 0.0)
-    return np.asarray(np.divide(apart, equal, out=np.ones(chosen.shape), where=usable))
-
-
-def reduced_baseline(reduced: Reduced, context: Array, p: int) -> Array:
-    """Expected outcomes if nothing is chosen, without a graph, (*batch, n)."""
-    size = reduced.gram.shape[-1]
-    top = np.maximum(np.trace(reduced.gram, axis1=-2, axis2=-1) / size, 1e-300)[..., None, None]
-    coefficients = reduced.products @ np.linalg.inv(reduced.gram + 1e-9 * top * np.eye(size))
-    return np.asarray((coefficients[..., :p] @ context[..., :p, None])[..., 0])
-
-
-def rejected_arms(state: InstrumentalState, own: Array, p: int, q: int) -> BoolArray:
-    """Arms whose effects by the graph are not to be trusted, because it contradicts the regression on decisions.
-
-    A regression needs no graph, so where they contradict each other the graph is wrong: outcomes that add up to a
-    constant, or effects that are not linear. All arms share the equations, so one contradiction counts for all of
-    them, (*batch, n).
-    """
-    from scipy.special import chdtri  # imported here, because live decisions do not need SciPy
-
-    reduced, n = state.reduced, own.shape[-1]
-    plain, scatter, factor = reduced_effects(reduced, state.context, p, q)
-    graph = state.equations.total_effects * own[..., None, :]
-    gap = np.swapaxes(graph - plain.cells, -1, -2)  # (*batch, arm, outcome)
-    sizes, directions = np.linalg.eigh(scatter)  # without noise it is rounding, and need not have an inverse
-    sizes = np.maximum(sizes, 1e-6 * np.abs(sizes).max(axis=-1, keepdims=True) + 1e-300)
-    statistic = ((gap @ directions) ** 2 / sizes[..., None, :]).sum(axis=-1) / np.maximum(factor, 1e-300)
-    testable = testable_arms(reduced)
-    contradicted = testable & (statistic > chdtri(n, REJECTED))
-    return np.asarray(testable & contradicted.any(axis=-1, keepdims=True))
-
-
-def testable_arms(reduced: Reduced) -> BoolArray:
-    """Arms with enough rounds for the test since the last change, (*batch, n)."""
-    enough = reduced.rounds >= reduced.gram.shape[-1] + ENOUGH
-    return np.asarray(enough & (reduced.chosen >= ENOUGH))
 
 
 def merged(graph: Effects, plain: Effects, rejected: BoolArray) -> Effects:

@@ -4,8 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.policies.instrumental_equations import (
+    BASELINE_DEVIATION,
+    EDGE_SCALE,
+    FIRST_ROW_NOISE,
+    SLOPE_DEVIATION,
+    edge_prior,
+)
 from spillover.policies.switching_state import HYPOTHESES, SHARES
-from spillover.state import repeat_in_place
 from spillover.types import (
     Amount,
     Array,
@@ -21,13 +27,6 @@ from spillover.types import (
 )
 
 PRIOR_DEVIATION = 1.0 / np.sqrt(12.0)  # of an own effect, in units of the range: as if uniform on the range
-BASELINE_DEVIATION = 10.0  # prior of baselines, in units of the range
-SLOPE_DEVIATION = 0.5  # prior of what a unit of context does to an effect, in units of the range
-EDGE_SCALE = 0.5  # as in kernels/instrumental_solve.py
-FIRST_NOISE = 0.02  # prior variance of an equation's error while its arm is not chosen
-GROWTH = 0.005  # the graph is solved again when the rounds learned have grown by this share
-LARGE = 20  # with more arms, rarer: the cost grows with the fourth power
-RAREST = 1.0
 
 
 class Belief(NamedTuple):
@@ -53,7 +52,7 @@ class Belief(NamedTuple):
     idle_prior: Probability  # (*batch, k, n): prior probability of each arm, if the change was of one idle arm
     changed: Probability  # (*batch, k, n): probability under r that the arm changed at r
     seen: Round  # (*batch, n): latest round of play with an observation of the arm
-    latest: Round  # (*batch, 1): latest round of play of which an outcome has arrived
+    latest: Round  # (*batch,): latest round of play of which an outcome has arrived
     detected: Round  # (*batch, 2): changes detected so far, and the likeliest round of the last one
 
 
@@ -106,7 +105,7 @@ class Statistics(NamedTuple):
     freedom: Amount  # (*batch, n, 2): their number, uncertain ones counted less
     moments: Finite  # (*batch, n, 3): number, mean and sum of squared deviations of each arm's outcomes
     decisions: Amount  # (*batch, n): sum of the doses of each arm
-    learned: Round  # (*batch, 1): rounds learned
+    learned: Round  # (*batch,): rounds learned
 
 
 class Reduced(NamedTuple):
@@ -115,46 +114,41 @@ class Reduced(NamedTuple):
     gram: Finite  # (*batch, s, s): regressors (1 and context, dose of each arm, dose times context)
     products: Finite  # (*batch, n, s): of outcomes and regressors
     squares: Finite  # (*batch, n, n): of outcomes
-    rounds: Amount  # (*batch, 1)
+    rounds: Amount  # (*batch,)
     chosen: Amount  # (*batch, n): rounds with each arm
     levels: Finite  # (*batch, n + 2, n, 6): number, mean and squared deviations of each outcome, of their sum and of
     # the sum of all other arms, in rounds with and without each arm
-    changes: Round  # (*batch, 1): changes detected so far
+    changes: Round  # (*batch,): changes detected so far
 
 
 class InstrumentalState(NamedTuple):
     """What InstrumentalSEM has learned; outcomes are in units of the width of the reward range."""
 
     rounds: Rounds  # (*batch,): rounds played
+    n_arms: Constant[IntArray]  # (*batch,)
     budget: Constant[IntArray]  # (*batch,)
     reward_range: Constant[Array]  # (*batch, 2): of z
     last_pull: Round  # (*batch, n): its round
     in_flight: Amount  # (*batch, n): pulls whose outcome is still expected
     longest_delay: Amount  # (*batch,): of recent arrivals; old extremes decay
-    context: Finite  # (*batch, 1 + k): 1 and the context of the coming round
+    context: Finite  # (*batch, k): of the coming round
     prior: Finite  # (*batch, 2): mean and deviation of an own effect
     reference: Finite  # (*batch, n, 2): first outcome of each arm, which others are compared with; 1 if there is one
     allowed: Constant[BoolArray]  # (*batch, n, n): edges that may exist
     ordered: Constant[BoolArray]  # (*batch,): whether the order of the arms is known
-    solved: Round  # (*batch, 1): rounds learned when the equations were last solved
+    solved: Round  # (*batch,): rounds learned when the equations were last solved
+    tested: Round  # (*batch,): rounds learned when the graph was last tested
     belief: Belief
     equations: Equations
     statistics: Statistics
     reduced: Reduced
     shocks: Shocks
-    rejected: (
-        BoolArray  # (*batch, n): arms whose effects come from the regression on decisions, as it contradicts the graph
-    )
+    rejected: BoolArray  # (*batch, n): arms whose effects come from the regression, as it contradicts the graph
 
 
-def rest_precision(p: int, q: int) -> Array:
-    """The prior precision of baselines and of what context does."""
-    return np.append(np.full(p, 1.0 / BASELINE_DEVIATION**2), np.full(q, 1.0 / SLOPE_DEVIATION**2))
-
-
-def edge_prior(n_arms: int) -> float:
-    """The prior probability of an edge: about one cause for each arm."""
-    return min(1.0 / n_arms, 0.5)
+def rest_variance(p: int, q: int) -> Array:
+    """The prior variance of baselines and of what context does."""
+    return np.append(np.full(p, BASELINE_DEVIATION**2), np.full(q, SLOPE_DEVIATION**2))
 
 
 def empty_belief(n: int, rest: int, prior_mean: Array) -> Belief:
@@ -179,14 +173,14 @@ def empty_belief(n: int, rest: int, prior_mean: Array) -> Belief:
         idle_prior=np.zeros(by_arm),
         changed=np.zeros(by_arm),
         seen=np.zeros((*batch, n), np.int64),
-        latest=np.zeros((*batch, 1), np.int64),
+        latest=np.zeros(batch, np.int64),
         detected=np.zeros((*batch, 2), np.int64),
     )
 
 
-def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: Batch) -> Equations:
+def prior_equations(allowed: BoolArray, rest_variance: Array, signed: bool, batch: Batch) -> Equations:
     """Before any outcome: each edge that may exist has its prior mean, unless it may be negative."""
-    n, rest = allowed.shape[-1], len(precision)
+    n, rest = allowed.shape[-1], len(rest_variance)
     probability = np.where(allowed, edge_prior(n), 0.0)
     edges = probability * (0.0 if signed else EDGE_SCALE * np.sqrt(2.0 / np.pi))
     total_effects = np.linalg.inv(np.eye(n) - edges)
@@ -198,8 +192,8 @@ def prior_equations(allowed: BoolArray, precision: Array, signed: bool, batch: B
         np.concatenate([edges, np.zeros((*edges.shape[:-1], rest))], axis=-1),
         variance,
         np.zeros((n, rest, n)),
-        np.broadcast_to(np.diag(1.0 / precision), (n, rest, rest)),
-        np.broadcast_to([FIRST_NOISE, observed], (n, 2)),
+        np.broadcast_to(np.diag(rest_variance), (n, rest, rest)),
+        np.broadcast_to([FIRST_ROW_NOISE, observed], (n, 2)),
         np.array([observed, 1.0]),
         total_effects,
         weights,
@@ -221,37 +215,18 @@ def empty_statistics(n: int, rest: int, batch: Batch) -> Statistics:
     d = n + rest
     shapes = [(n, 2, d, d)] * 3 + [(n, 2, d)] * 2 + [(n, 2)] * 4 + [(n, 3), (n,)]
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
-    return Statistics(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
+    return Statistics(*sums, np.zeros(batch, np.int64))  # type: ignore[call-arg]
 
 
 def empty_reduced(n: int, p: int, q: int, batch: Batch) -> Reduced:
     size = p + n + n * q
-    shapes = ((size, size), (n, size), (n, n), (1,), (n,), (n + 2, n, 6))
+    shapes = ((size, size), (n, size), (n, n), (), (n,), (n + 2, n, 6))
     sums: list[Any] = [np.zeros((*batch, *shape)) for shape in shapes]
-    return Reduced(*sums, np.zeros((*batch, 1), np.int64))  # type: ignore[call-arg]
+    return Reduced(*sums, np.zeros(batch, np.int64))  # type: ignore[call-arg]
 
 
 def empty_shocks(n: int, batch: Batch) -> Shocks:
     return Shocks(*(np.zeros((*batch, *shape)) for shape in ((n, n, 4), (n, n, 4), (n, n), (n, n))))
-
-
-def any_arrived(state: InstrumentalState) -> BoolArray:
-    """Whether anything has arrived yet."""
-    return np.asarray(state.belief.latest[..., 0] > 0)
-
-
-def growth(n_arms: int) -> float:
-    return float(min(GROWTH * max(n_arms / LARGE, 1.0) ** 3, RAREST))
-
-
-def due(state: InstrumentalState) -> BoolArray:
-    """Whether so much was learned that the equations should be solved again, (*batch, 1)."""
-    learned, more = state.statistics.learned, 1.0 + growth(state.in_flight.shape[-1])
-    return np.asarray((learned > state.solved) & (learned >= more * state.solved))
-
-
-def repeated(part: Any, times: int) -> Any:
-    return type(part)(*(repeat_in_place(leaf, times) for leaf in part))
 
 
 def observations(belief: Belief) -> Array:

@@ -9,11 +9,19 @@ import numpy as np
 from spillover import validate
 from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner
+from spillover.core.policy import first_fields
 from spillover.kernels.switching import note_change
 from spillover.kernels.switching_scores import normal_excess
-from spillover.policies.changes import end_pull, fade_of, note_delay, note_pulls, rivals
-from spillover.policies.intervals import around
-from spillover.policies.switching_model import HAZARD, IDLE_HAZARD
+from spillover.policies.switching_state import (
+    HAZARD,
+    IDLE_HAZARD,
+    around,
+    end_pull,
+    fade_of,
+    note_delay,
+    note_pulls,
+    rivals,
+)
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Amount,
@@ -103,10 +111,7 @@ class PayoffRegression(CorePolicy):
     context_on: str = "both"
     noise: float = 1.0
 
-    compiled = True
-    allocates = False
-    index_lines = 3
-    unchanged_by_play = tuple(set(PayoffState._fields) - {"rounds", "last_pull", "in_flight"})
+    compiled = "without arrays"
     traits = Traits(
         needs_rewards=False,
         needs_outcomes=False,
@@ -126,11 +131,9 @@ class PayoffRegression(CorePolicy):
         validate.require(np.ndim(self.noise) == 0, "noise", self.noise, "a single number")
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> PayoffState:
-        validate.problem(problem)
-        n, k = problem.n_arms, problem.context
+        first, n, k = first_fields(self, problem, batch), problem.n_arms, problem.context
         line, hypotheses, d = (*batch, n), (*batch, HYPOTHESES), n * (1 + k) + 1 + k
-        reward_range = validate.spread("reward_range", problem.reward_range, (*batch, 2))
-        low, high = np.moveaxis(reward_range, -1, 0)
+        low, high = np.moveaxis(first["reward_range"], -1, 0)
         unit, prior_mean = (high - low)[..., None] ** 2, np.zeros((*batch, d))
         prior_variance = np.broadcast_to(BASELINE_SCALE * unit, (*batch, d)).copy()
         prior_mean[..., :n] = ((low + high) / 2.0)[..., None]
@@ -144,10 +147,7 @@ class PayoffRegression(CorePolicy):
         mass = np.zeros(hypotheses)
         mass[..., 0] = 1.0
         return PayoffState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=reward_range,
+            **first,
             last_pull=np.zeros(line, np.int64),
             in_flight=np.zeros(line),
             longest_delay=np.zeros(batch),
@@ -208,7 +208,7 @@ class PayoffRegression(CorePolicy):
 
     def effects(self, state: PayoffState) -> tuple[Array, Array, Array]:
         """The expected effects on the payoff, their deviations, and the effects plus the value of information."""
-        found = self.indices(state, Rng(0).at(Purpose.CHOICE))
+        found = self.indices(state, Rng(0).at(Purpose.CHOICE), (3, state.pulls.shape[-1]))
         return found[..., EFFECT, :], found[..., DEVIATION, :], found[..., INDEX, :]
 
     def signals(self, state: PayoffState) -> dict[str, Any]:

@@ -7,19 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.contracts import (
-    ROUND,
-    ScoredContextualWorld,
-    ScoredWorld,
-    Traits,
-    methods_of,
-    require_contextual,
-    unchanged,
-)
+from spillover.contracts import ScoredContextualWorld, ScoredWorld, Traits, require_contextual
 from spillover.contracts.world import ForeseeableWorld, best_of_each
 from spillover.core import CorePolicy, Lesson, Turn, inner
+from spillover.core.batches import Batches
+from spillover.core.policy import first_fields
 from spillover.kernels.drawing import philox, to_unit
-from spillover.policies.explanations import graph_free_explanation
+from spillover.policies.scale import graph_free_explanation
 from spillover.rng import Rng
 from spillover.types import (
     Array,
@@ -28,7 +22,6 @@ from spillover.types import (
     Choice,
     Constant,
     Explanation,
-    Feedback,
     IntArray,
     Problem,
     Round,
@@ -71,35 +64,16 @@ class OracleState(NamedTuple):
 class Counting(CorePolicy):
     """Base of the reference points, which learn nothing from what outcomes are."""
 
-    compiled = True
-    allocates = False
+    compiled = "without arrays"
     traits = Traits(needs_rewards=False, needs_outcomes=False, accepts_missing=True, explains=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> Any:
-        validate.problem(problem)
-        return CountState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, problem.n_arms, np.int64),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", EVERYTHING, (*batch, 2)),
-        )
-
-    def learn(self, state: State, feedback: Feedback, rng: Rng) -> State:
-        shape = (*state.rounds.shape, int(state.n_arms.flat[0]))
-        feedback = validate.partial_feedback(feedback, shape, np.array(EVERYTHING), state.rounds)
-        nothing = np.zeros(shape)
-        return super().learn(state, feedback._replace(z=nothing, y=nothing), rng)
-
-    @property
-    def runs_compiled(self) -> bool:
-        return unchanged(self, COUNTING)
+        everything = validate.spread("reward_range", EVERYTHING, (*batch, 2))
+        return CountState(**first_fields(self, problem, batch) | {"reward_range": everything})
 
     def signals(self, state: State) -> dict[str, Any]:
         """It learns nothing, so there is nothing to check."""
         return {"learns": False}
-
-
-COUNTING = methods_of(Counting, ROUND)
 
 
 def best_sets(world: ScoredWorld, rounds: IntArray) -> BoolArray:
@@ -176,34 +150,38 @@ class BestOfRounds(Counting):
         nothing = BestSets(np.zeros(batch, np.int64), np.zeros((*batch, 0, n), np.bool_))
         return OracleState(latest=np.zeros((*batch, n), np.int64), best=nothing, **counts._asdict())
 
+    @property
+    def batches(self) -> Batches:
+        return OracleBatches(self)
+
     def oldest(self, state: OracleState) -> IntArray:
         """The round whose best set the next decision is, (*batch,): at least this one is that of later decisions."""
         raise NotImplementedError
 
+
+class OracleBatches(Batches):
+    """An oracle, which is told the best sets of the rounds that the next decisions may need."""
+
+    policy: Any
+    runs_alone = False
+
+    @property
+    def plays_stretches(self) -> bool:
+        return bool(self.policy.compiled)
+
     def with_sets(self, state: OracleState, rounds: IntArray) -> OracleState:
         """The state with the best sets of these rounds, (*batch, rounds)."""
-        sets = best_sets(require_world(self.world, self), rounds)
+        sets = best_sets(require_world(self.policy.world, self.policy), rounds)
         return state._replace(best=BestSets(rounds[..., 0].copy(), np.ascontiguousarray(sets)))
 
     def select(self, state: OracleState, rng: Rng) -> Choice:
-        return super().select(self.with_sets(state, self.oldest(state)[..., None]), rng)
-
-    @property
-    def runs_compiled(self) -> bool:
-        return unchanged(self, AS_COMPILED)
+        return super().select(self.with_sets(state, self.policy.oldest(state)[..., None]), rng)
 
     def play_stretch(self, state: OracleState, stretch: Stretch, rng: Rng) -> OracleState | None:
-        first, last = int(self.oldest(state).min()), int(state.rounds.flat[0]) + len(stretch.recorded)
+        first, last = int(self.policy.oldest(state).min()), int(state.rounds.flat[0]) + len(stretch.recorded)
         rounds = np.broadcast_to(np.arange(first, last + 1), (*state.rounds.shape, last + 1 - first))
         played: OracleState | None = super().play_stretch(self.with_sets(state, rounds), stretch, rng)
         return played and played._replace(best=state.best)
-
-    @property
-    def runs_alone(self) -> bool:
-        return False
-
-
-AS_COMPILED = methods_of(BestOfRounds, ROUND)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,11 +273,10 @@ class DelayedOracle(BestOfRounds):
     """
 
     traits = BestOfRounds.traits._replace(uses_context=True)
-    detailed = False  # the world tells it the context
-    plays_parts = False  # as the world is asked for what each arm is known to bring
 
-    def observe(self, state: OracleState, context: Array) -> OracleState:
-        return state
+    @property
+    def batches(self) -> Batches:
+        return DelayedBatches(self)
 
     def oldest(self, state: OracleState) -> IntArray:
         return np.maximum(newest_round(state.latest), 1)
@@ -321,20 +298,6 @@ class DelayedOracle(BestOfRounds):
             if together or lesson.arrival[i] == s.rounds:
                 s.latest[i] = max(s.latest[i], lesson.round)
 
-    def select(self, state: OracleState, rng: Rng) -> Choice:
-        choice, world = super().select(state, rng), require_world(self.world, self)
-        apart = differs(world, state.latest) & (newest_round(state.latest) > 0)
-        if not apart.any():
-            return choice
-        t, drawn = int(state.rounds.flat[0]) + 1, rng.uniform(state.latest.shape[-1])
-        weights, means = recalled(world, t, state.latest, np.broadcast_to(drawn, state.latest.shape))
-        return Choice(np.where(apart[..., None], best_set(world, weights * means), choice.x))
-
-    @property
-    def runs_compiled(self) -> bool:
-        told = self.world is None or not self.world.problem.context
-        return told and unchanged(self, AS_COMPILED_DELAYED)
-
     def explain(self, state: OracleState, rng: Rng) -> Explanation:
         """The true values of the latest round whose outcome has arrived; random ranks before the first."""
         world, found = require_world(self.world, self), random_explanation(state, rng)
@@ -350,7 +313,24 @@ class DelayedOracle(BestOfRounds):
         return where_rows(here, estimates, found)
 
 
-AS_COMPILED_DELAYED = methods_of(DelayedOracle, ROUND)
+class DelayedBatches(OracleBatches):
+    """A delayed oracle, for which the world is asked where arms are known as of different rounds."""
+
+    plays_parts = False
+
+    @property
+    def plays_stretches(self) -> bool:
+        world = self.policy.world
+        return super().plays_stretches and (world is None or not world.problem.context)
+
+    def select(self, state: OracleState, rng: Rng) -> Choice:
+        choice, world = super().select(state, rng), require_world(self.policy.world, self.policy)
+        apart = differs(world, state.latest) & (newest_round(state.latest) > 0)
+        if not apart.any():
+            return choice
+        t, drawn = int(state.rounds.flat[0]) + 1, rng.uniform(state.latest.shape[-1])
+        weights, means = recalled(world, t, state.latest, np.broadcast_to(drawn, state.latest.shape))
+        return Choice(np.where(apart[..., None], best_set(world, weights * means), choice.x))
 
 
 def newest_round(latest: IntArray) -> IntArray:

@@ -4,20 +4,15 @@ from collections.abc import Callable
 from functools import partial
 
 from spillover.contracts import FourFunctions, Policy
-from spillover.policies.ablations import AblatedNDCSEM
-from spillover.policies.cts import CTS
-from spillover.policies.cucb import CUCB, DiscountedCUCB
+from spillover.policies.cucb import CUCB, DiscountedCUCB, SlidingWindowCUCB, SuperArmUCB
 from spillover.policies.discounted_ts import DiscountedTS
-from spillover.policies.ftrl import FTRL
 from spillover.policies.instrumental import InstrumentalSEM
-from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.ndcsem import NDCSEM, SEMUCB, AblatedNDCSEM
 from spillover.policies.payoff_regression import PayoffRegression
 from spillover.policies.reference import DelayedOracle, Oracle, Uniform
 from spillover.policies.restarts import GLRCUCB, GLRSEMUCB
-from spillover.policies.semucb import SEMUCB
-from spillover.policies.superarms import SuperArmUCB
+from spillover.policies.sampling import CTS, FTRL
 from spillover.policies.switching import SwitchingSEM
-from spillover.policies.window import SlidingWindowCUCB
 from spillover.registry import Registry
 
 BUILT_IN: dict[str, Callable[..., Policy]] = {

@@ -8,6 +8,7 @@ import numpy as np
 from spillover import kernels, validate
 from spillover.contracts import Traits
 from spillover.core import Lesson, Turn, choose_top, inner, later
+from spillover.core.policy import first_fields
 from spillover.kernels.averages import (
     add_rewards,
     amounts_above_low,
@@ -18,11 +19,10 @@ from spillover.kernels.averages import (
     rank,
 )
 from spillover.kernels.averages import unit_or_one as unit_of
-from spillover.policies.averages import Averages, empty_averages
+from spillover.policies.averages import Averages, empty_averages, follows_plan
 from spillover.policies.cucb import CAP, WIDTH, explain_cucb
-from spillover.policies.initialisation import follows_plan
+from spillover.policies.ndcsem import SEMUCB
 from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
-from spillover.policies.semucb import SEMUCB
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
@@ -145,9 +145,7 @@ class GLRCUCB(ScaledCorePolicy):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
-    compiled = True
-    allocates = False
-    unchanged_by_play = ("averages", "detector", "scale")
+    compiled = "without arrays"
 
     @property
     def traits(self) -> Traits:
@@ -158,16 +156,13 @@ class GLRCUCB(ScaledCorePolicy):
         check_rates(self.false_alarms, self.forced)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> GLRCUCBState:
-        validate.problem(problem)
+        first = first_fields(self, problem, batch)
         return GLRCUCBState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, problem.n_arms, np.int64),
+            **first,
             averages=empty_averages(problem.n_arms, batch),
             detector=empty_history(problem.n_arms, batch),
             scale=initial_scale(problem, batch, self.knows_graph),
             weights=ranking_weights(problem, batch, self.knows_graph),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def index(self, s: Any, turn: Turn, found: Any) -> None:
@@ -223,8 +218,6 @@ class GLRSEMUCB(SEMUCB):
     false_alarms: float = 1e-3
     forced: float = 0.01
 
-    unchanged_by_play = (*SEMUCB.unchanged_by_play, "detector")
-    helpers = ("choose", "learn_means")
     choose, learn_means = SEMUCB.decide, SEMUCB.learn_outcome
 
     @property

@@ -1,21 +1,21 @@
-"""The rewards of policies without a graph: one scale to [0, 1] for all arms.
+"""What rewards on one scale to [0, 1] are, and explanations without effects between arms: for policies without a graph.
 
 They learn from the overall rewards y of the chosen arms. With `knows_graph` they learn from the instantaneous rewards z
 instead and rank arms by weight times index, which separates the contribution of the graph from that of the index.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import EXPECTED_EFFECT, Policy, Traits
-from spillover.core import CorePolicy, Functions, Turn, choose_top, inner, later
+from spillover.core import CorePolicy, Turn, choose_top, later
+from spillover.graph.learner import explained
+from spillover.graph.none import EmptyGraph
 from spillover.kernels.averages import rank
-from spillover.types import Amount, Array, Batch, BoolArray, Constant, Finite, Problem
+from spillover.types import Amount, Array, Batch, BoolArray, Constant, Explanation, Finite, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,28 +44,10 @@ class ScaledCorePolicy(ScaledPolicy, CorePolicy):
     draws_index: ClassVar[bool] = False  # whether `index` draws random numbers: further ones break ties then
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
-        raise NotImplementedError("made of the index, see choice_by")
-
-    @property
-    def functions(self) -> Functions:
-        found = super().functions
-        if found.decide is not ScaledCorePolicy.decide or found.fill_index is None:
-            return found
-        return found._replace(decide=choice_by(found.fill_index, self.draws_index))
-
-
-@lru_cache
-def choice_by(index: Callable[..., None], drawn: bool) -> Callable[..., None]:
-    """Make the decision of a policy from its index."""
-    fill_index = inner(index)
-
-    def decide(self: Any, s: Any, turn: Turn, x: Any) -> None:
         scores = turn.lines[0]
-        fill_index(self, s, turn, scores)
+        self.index(s, turn, scores)
         rank(s.weights, s.scale.low, s.scale.unit, self.knows_graph, scores)
-        choose_top(scores, s.budget, later(turn) if drawn else turn, x)
-
-    return decide
+        choose_top(scores, s.budget, later(turn) if self.draws_index else turn, x)
 
 
 class Scale(NamedTuple):
@@ -98,3 +80,47 @@ def ranking_weights(problem: Problem, batch: Batch, knows_graph: bool) -> Array:
     if problem.weights is None:
         raise ValueError("weights = None in the problem: must be 1'(I-A)^-1 F for a policy with knows_graph=True")
     return validate.spread("weights", problem.weights, shape)
+
+
+def graph_free_explanation(
+    *,
+    mean: Array,
+    count: Array,
+    clock: Any,
+    index: Array,
+    weights: Array | None = None,
+    adjacency: Array | None = None,
+    plan: Any = "",
+) -> Explanation:
+    """An explanation without effects between arms, unless weights and edges are given."""
+    batch = index.shape[:-1]
+    effect = np.ones_like(index) if weights is None else np.array(weights)
+    return Explanation(
+        mean=mean,
+        count=count,
+        clock=np.broadcast_to(clock, batch).astype(float),
+        index=index,
+        adjacency=explained(EmptyGraph(effect)) if adjacency is None else adjacency,
+        gain=np.ones_like(index),
+        weights=effect,
+        score=effect * index,
+        plan=np.broadcast_to(plan, batch),
+    )
+
+
+def scaled_explanation(
+    scale: Scale, weights: Array, knows_graph: bool, *, mean: Array, index: Array, **rest: Any
+) -> Explanation:
+    """The same for means and indices in [0, 1], in the units of the rewards.
+
+    Without the graph they are amounts of y above the lowest possible one, as every arm is worth choosing on that scale.
+    A policy that knows the graph has rewards z. It knows total effects only: its edges are NaN (unknown), and one unit
+    of each effect counts as direct.
+    """
+    low, unit = scale.low[..., None], unit_or_one(scale)[..., None]
+    if not knows_graph:
+        return graph_free_explanation(mean=unit * mean, index=unit * index, **rest)
+    unknown = np.full((*index.shape, index.shape[-1]), np.nan)
+    return graph_free_explanation(
+        mean=low + unit * mean, index=low + unit * index, weights=weights, adjacency=unknown, **rest
+    )

@@ -1,51 +1,48 @@
 """SwitchingSEM: a filter for means that switch, on a learned graph; it counts pulls in flight and has no tuning."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import validate
-from spillover.contracts import HISTORY, ROUND, Policy, ScoredWorld, Traits, methods_of, unchanged
-from spillover.contracts.hyperparameters import check_grid
+from spillover.contracts import Policy, ScoredWorld, Traits, methods_of, unchanged
 from spillover.core import Lesson, Turn, choose_top, inner
+from spillover.core.policy import first_fields
 from spillover.graph.core import Outcome
 from spillover.graph.learner import MANY_ARMS, GraphErrors, explained
 from spillover.kernels.averages import date_of, start_pulls, take_rewards, weigh
-from spillover.kernels.averages import fading as faded
 from spillover.kernels.drifting import drifting_arrival, drifting_forecast, weigh_silence
 from spillover.kernels.outcomes import NEVER
 from spillover.kernels.switching import learn_rewards
 from spillover.kernels.switching_scores import MOST_SORTED, value_arms
-from spillover.policies.dates import for_kernels as delay_for_kernels
+from spillover.policies.averages import for_kernels as delay_for_kernels
 from spillover.policies.graph_policy import OnGraph, scores
-from spillover.policies.intervals import intervals
-from spillover.policies.switching_model import (
+from spillover.policies.switching_state import (
+    DRIFT_PRIOR,
+    DRIFT_SCALE,
+    DRIFT_VARIANCE,
     HAZARDS,
     HORIZON,
     HORIZON_OF_DELAY,
     IDLE_HAZARD,
     OTHER_WORLD,
-    PATIENCE,
     RECENT,
     SHARE_PRIOR,
+    SHARES,
     SOON,
     TYPICAL,
-)
-from spillover.policies.switching_state import (
-    DRIFT_PRIOR,
-    DRIFT_SCALE,
-    DRIFT_VARIANCE,
-    SHARES,
     SwitchingState,
     empty_belief,
     empty_drift,
     empty_silence,
+    fade_of,
+    intervals,
     observations,
 )
 from spillover.rng import Rng
 from spillover.types import Array, Batch, Explanation, Problem
+
+LINES = 5  # of `index`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,21 +67,11 @@ class SwitchingSEM(OnGraph):
 
     graph: Any = "adaptive"
 
-    constants: ClassVar[Mapping[str, int]] = {"dating": 0}
-    helpers: ClassVar[tuple[str, ...]] = ("learn_arms", "learn_round", "learn_news", "expect")
-    lines = 7
-    index_lines = 5
-    unchanged_by_play: ClassVar[tuple[str, ...]] = ("belief", "drift", "silence", "graph", "rewards_seen")
-
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> SwitchingState:
-        validate.problem(problem)
-        check_grid(self, batch)
+        first = first_fields(self, problem, batch)
         line = (*batch, problem.n_arms)
         return SwitchingState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, problem.n_arms, np.int64),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
+            **first,
             last_pull=np.zeros(line, np.int64),
             in_flight=np.zeros(line),
             longest_delay=np.zeros(batch),
@@ -145,12 +132,12 @@ class SwitchingSEM(OnGraph):
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         found = turn.lines
-        self.index(s, turn, found[:5])
+        self.index(s, turn, found[:LINES])
         weigh(found[0], found[2])
         choose_top(found[2], s.budget, turn, x)
 
     def note_play(self, s: Any, x: Any) -> None:
-        start_pulls(s.last_pull, s.in_flight, x, s.rounds, fade_of(s))
+        start_pulls(s.last_pull, s.in_flight, x, s.rounds, fade_of(s, s.belief.latest[0] > 0))
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         played_at, expected, room = date_of(lesson.round, s.rounds, self.dating), turn.lines[3], turn.room
@@ -209,7 +196,7 @@ class SwitchingSEM(OnGraph):
     def learn_arms(self, s: Any, x: Any, z: Any, weight: Any, played_at: Any, turn: Turn, expected: Any) -> None:
         """Learn rewards of some arms of a round; expected: what was expected of them, in units of the range."""
         belief, drift, reward, counted, likely = s.belief, s.drift, turn.lines[0], turn.lines[1], turn.lines[2]
-        remains = fade_of(s) ** (s.rounds - played_at)
+        remains = fade_of(s, s.belief.latest[0] > 0) ** (s.rounds - played_at)
         take_rewards(s.in_flight, s.rewards_seen, x, z, s.reward_range, remains, reward)
         precision = learn_rewards(
             belief.change_round, belief.mass, belief.untried, belief.counts, belief.ratio, belief.idle_prior,
@@ -276,15 +263,15 @@ class SwitchingSEM(OnGraph):
         return np.asarray(np.sqrt(np.maximum(squares - both**2, 0.0)))
 
     def explain(self, state: SwitchingState, rng: Rng) -> Explanation:
-        lines = self.indices(state, rng)
-        weights, mean, index, level, spread = (lines[..., k, :] for k in range(self.index_lines))
+        lines = self.indices(state, rng, (LINES, state.prior.shape[-1]))
+        weights, mean, index, level, spread = (lines[..., k, :] for k in range(LINES))
         errors = self.graph_errors(state, weights)
         found = self.outlined(state, weights, mean, index, None if errors is None else errors.baseline)
         deviation = self.deviation(state, level, spread) * (state.reward_range[..., 1:] - state.reward_range[..., :1])
         return replace(found, **intervals(found.adjacency, weights, found.gain, mean, deviation, errors))
 
     def outline(self, state: SwitchingState, rng: Rng) -> Explanation:
-        weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng), -2, 0)
+        weights, mean, index, _, _ = np.moveaxis(self.indices(state, rng, (LINES, state.prior.shape[-1])), -2, 0)
         return self.outlined(state, weights, mean, index)
 
     def outlined(
@@ -305,8 +292,10 @@ class SwitchingSEM(OnGraph):
         )
 
 
+FOUR = ("select", "played", "update", "observe")
+LEARNING = ("learn_arms", "learn_round", "learn_news", "expect")
 OWN = ("init", "prior_weights", "assumed_delay", "decide", "index", "learn_outcome", "note_play", "believed")
-OF_FEW = methods_of(SwitchingSEM, (*ROUND, *HISTORY, *SwitchingSEM.helpers, *OWN))  # the policy for many has its own
+OF_FEW = methods_of(SwitchingSEM, (*FOUR, *LEARNING, *OWN))  # the policy for many has its own
 
 
 class SwitchingRoom(NamedTuple):
@@ -318,12 +307,6 @@ class SwitchingRoom(NamedTuple):
     places: Any  # (n,) of whole numbers
     whole: Any  # (1,): whether the last outcome was of a whole round
     graph: Any
-
-
-@inner
-def fade_of(s: Any) -> Any:
-    """The share of a pull in flight that remains after a round; see `switching_model.fading`."""
-    return faded(s.longest_delay, s.belief.latest[0] > 0, SOON, PATIENCE)
 
 
 @inner

@@ -1,13 +1,19 @@
-"""The state of SwitchingSEM: hypotheses about changes, means that drift, arms that do not report."""
+"""What SwitchingSEM and its relatives assume and keep: changes of means, means that drift, pulls, silent arms."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.core import inner
+from spillover.graph.learner import GraphErrors
+from spillover.kernels.averages import fading as faded
+from spillover.kernels.averages import start_pulls
 from spillover.types import (
     Amount,
     Array,
     Batch,
+    BoolArray,
     Constant,
     Finite,
     IntArray,
@@ -16,6 +22,25 @@ from spillover.types import (
     Round,
     Rounds,
 )
+
+HAZARD = 1e-3  # probability a round of a change that may affect many arms, before anything is observed
+IDLE_HAZARD = 1e-4  # probability a round that an arm that is not played changes unobserved
+SHARE_PRIOR = np.array([0.0, 0.5, 0.5])
+HAZARDS = np.array([1.0, 1.0 / HAZARD])  # the hazard is learned, as if one change in so many rounds had been observed
+OTHER_WORLD = 1e-3  # probability a round that means that drift begin to switch, or the other way round
+HORIZON = 20.0  # rounds over which a better arm pays off, if outcomes arrive at once
+HORIZON_OF_DELAY = 0.25  # and so much longer for each round of the typical delay
+RECENT = 0.99  # decay of the longest delay with every shorter one
+TYPICAL = 0.02  # weight of a new delay in the typical one
+SOON = 20.0  # delays of up to so many rounds are always expected
+PATIENCE = 2.0  # a pull is dropped after about so many times the longest delay so far
+
+
+def fading(longest_delay: Array, any_arrived: BoolArray) -> Array:
+    """The share of a pull in flight that remains after a round: late pulls fade, faster if delays have been short."""
+    expected = np.maximum(longest_delay, SOON)
+    return np.asarray(np.where(any_arrived, 1.0 - 1.0 / (PATIENCE * (expected + 1.0)), 1.0))
+
 
 HYPOTHESES = 20  # about the time of the last change; a new one replaces the least probable
 SHARES = np.array([0.0, 0.2, 0.9])  # of the arms that a change affects; the first is for changes of one idle arm
@@ -146,3 +171,83 @@ def observations(belief: Belief) -> Array:
     gone = (belief.mass[..., None, :, :] * belief.changed).sum(axis=-2)
     expected = belief.mass.sum(axis=-2)[..., None, :] * unchanged + gone * (since - unchanged)
     return np.where(belief.seen > 0, expected.sum(axis=-1), 0.0)
+
+
+@inner
+def fade_of(s: Any, any_arrived: Any) -> Any:
+    """The share of a pull in flight that remains after a round."""
+    return faded(s.longest_delay, any_arrived, SOON, PATIENCE)
+
+
+@inner
+def note_pulls(s: Any, x: Any, any_arrived: Any) -> None:
+    """Round s.rounds was played."""
+    start_pulls(s.last_pull, s.in_flight, x, s.rounds, fade_of(s, any_arrived))
+
+
+@inner
+def end_pull(s: Any, arm: Any, remains: Any) -> None:
+    """The outcome of a pull has arrived; remains: what was left of it, `fade_of` to the power of its age."""
+    s.in_flight[arm] = max(s.in_flight[arm] - remains, 0.0)
+
+
+@inner
+def note_delay(s: Any, age: Any) -> None:
+    """An outcome arrived so late; old extremes decay."""
+    s.longest_delay = max(RECENT * s.longest_delay, age)
+
+
+@inner
+def rivals(effects: Any, budget: Any, ordered: Any) -> Any:
+    """The effect of the s-th best arm and of the next one, or 0 if that is more; ordered: room for s + 1 numbers."""
+    wanted = min(budget + 1, effects.shape[0])
+    for k in range(wanted):
+        ordered[k] = -math.inf
+    for i in range(effects.shape[0]):
+        value, k = effects[i], wanted - 1
+        if value > ordered[k]:
+            while k > 0 and ordered[k - 1] < value:
+                ordered[k] = ordered[k - 1]
+                k -= 1
+            ordered[k] = value
+    return max(ordered[budget - 1], 0.0), (max(ordered[budget], 0.0) if budget < effects.shape[0] else 0.0)
+
+
+WIDTH = 1.959963984540054  # standard deviations on each side of a 95% interval of a normal distribution
+SIDES = np.array([-WIDTH, WIDTH])
+
+
+def around(middle: Array, variance: Array) -> Array:
+    """95% intervals, with the axis (low, high) last."""
+    return np.asarray(middle[..., None] + np.sqrt(np.maximum(variance, 0.0))[..., None] * SIDES)
+
+
+def intervals(
+    adjacency: Any, weights: Array, gain: Array, mean: Array, deviation: Array, errors: GraphErrors | None
+) -> dict[str, Any]:
+    """The fields of an explanation about baselines, effects and intervals, as far as they are known.
+
+    mean, deviation: of each arm's own reward. The errors of means and graph are taken to be independent. Where the
+    graph is sparse, for many arms, there is nothing about each pair of them.
+    """
+    own = {"direct_interval": around(gain * mean, (gain * deviation) ** 2)}
+    if errors is None:
+        return own
+    spill, of_mean, of_graph = weights - gain, deviation**2, errors.weights_variance
+    beyond = of_graph * (mean**2 + of_mean)
+    own |= {
+        "baseline": errors.baseline,
+        "spill_interval": around(spill * mean, spill**2 * of_mean + beyond),
+        "total_interval": around(weights * mean, weights**2 * of_mean + beyond),
+    }
+    if not isinstance(adjacency, np.ndarray):
+        return own
+    known = np.isfinite(adjacency).all(axis=(-1, -2), keepdims=True)
+    reach = np.linalg.inv(np.eye(mean.shape[-1]) - (adjacency if known.all() else np.nan_to_num(adjacency)))
+    effects = reach * (gain * mean)[..., None, :]
+    edges = around(adjacency, errors.edge_variance)
+    return own | {
+        "effects": np.where(known, effects, np.nan),
+        "edge_probability": errors.edge_probability,
+        "edge_interval": edges,
+    }

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover import kernels, validate
+from spillover import validate
 from spillover.constraints import Constraint, Unavailable
 from spillover.constraints.search import EFFORT, MOST_EFFORT, check_effort, check_feasible, searched_set
-from spillover.contracts import AnyPolicy, Policy, as_policy
+from spillover.contracts import AnyPolicy, Policy, as_policy, setting_of
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.experiments.toml_file import origin_of
 from spillover.files import Excessive, parse_toml
@@ -21,7 +21,6 @@ from spillover.history.record import default_range
 from spillover.history.replay import Checkpoints, known_signals, next_reasons
 from spillover.learner.one import Learner
 from spillover.policies import POLICIES, InstrumentalSEM, PayoffRegression, SwitchingSEM, find_policy
-from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import feasibility
 from spillover.recommendation.clarity import Trial, best_trial, unclear, with_swap
 from spillover.recommendation.estimates import Facts, facts_of, history_effects, is_relative, with_effects
@@ -288,7 +287,7 @@ def learned(
     )
     if given is None and (found := history_effects(history) if facts is None else facts.effects) is not None:
         return Learned(REGRESSION, most, learner, found)
-    suited = learner.policy == used.setting.policy  # it may be that of an earlier replay
+    suited = learner.policy == setting_of(used).policy  # it may be that of an earlier replay
     return Learned(name if suited else f"{name} (as {type(learner.policy).__name__})", most, learner)
 
 
@@ -451,9 +450,8 @@ def answer(
     if question.round is not None:
         history = replace(history, following=question.round)
     check_budget(question.budget, history)
-    facts, given = facts_of(history), question.named_policy
-    with kernels.compiled_ahead(KERNELS if given is None and not facts.sees_rewards else ()):
-        found = known or choose(history, question, progress=progress, facts=facts)
+    facts = facts_of(history)
+    found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
     signals = {} if found.by_regression else known_signals(learner, history)
     hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}

@@ -16,13 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from spillover import kernels
 from spillover.constraints import Unavailable
 from spillover.core.ahead import compile_apart, is_missing
 from spillover.history import History
 from spillover.history.replay import Checkpoints
 from spillover.policies import InstrumentalSEM, PayoffRegression, SwitchingSEM
-from spillover.policies.instrumental import KERNELS
 from spillover.reasons.decision import known_means, split_scores
 from spillover.recommendation.decide import (
     Chosen,
@@ -286,12 +284,11 @@ def warm_up(stopped: threading.Event, say: Callable[[str], None] = lambda words:
 
     stopped: set to end it early. say: is told what takes long.
     """
-    lacking, policies = kernels.missing(KERNELS), [policy() for policy in POLICIES if is_missing(policy())]
-    if lacking or policies:
+    policies = [policy() for policy in POLICIES if is_missing(policy())]
+    if policies:
         say("compiling what decisions need, about a minute, once only: until then decisions wait for it")
-        kernels.compile_apart(KERNELS, stopped)
-        for policy in policies:
-            compile_apart(policy, stopped)
+    for policy in policies:
+        compile_apart(policy, stopped)
     for observes in ("both", "overall", "payoff"):
         if not stopped.is_set():
             decide_in(Settings.stored({"arms": ARMS, "budget": 2, "observes": observes}))

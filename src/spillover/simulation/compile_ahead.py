@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from spillover.contracts import HistoryPolicy
 from spillover.core import CorePolicy
+from spillover.core.batches import as_batches
 from spillover.environments import SyntheticSEM
 from spillover.graph import CandidateGraph
 from spillover.policies import NDCSEM, POLICIES
@@ -44,8 +44,8 @@ def use_for_a_moment(policy: Any) -> None:
         state = player.update(state, outcome, rng.at(Purpose.LEARNING, t))
     if player.traits.explains:
         player.explain(state, rng.at(Purpose.CHOICE, 3))
-    randomised = player.traits.randomised
-    if isinstance(player, HistoryPolicy) and not randomised:
+    own = as_batches(player)
+    if own is not None and not player.traits.randomised:
         x, y = np.stack([choice.x] * 2), np.stack([z] * 2)
         past = Feedback(x, y, y, np.zeros(2, np.int64), np.ones(2, np.bool_))
-        player.solve(player.catch_up(state, past, 3, rng))
+        own.solve(own.catch_up(state, past, 3, rng))

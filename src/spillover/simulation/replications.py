@@ -1,28 +1,59 @@
-"""A policy in newly drawn worlds: all replications at once, divided among threads, measured as they are played."""
+"""Replications of a policy in a world, measured; they are divided among the processors that this process may use."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, suited
+from spillover.contracts import AnyPolicy, Delay, Environment, Policy, ScoredWorld, World, as_policy, edges_of, suited
 from spillover.contracts.hyperparameters import spread_grid
 from spillover.contracts.world import ForeseeableWorld, SparseWorld, score_each
+from spillover.core.batches import as_batches
 from spillover.delays import as_delay
 from spillover.metrics import graph_mse, sparse_graph_mse
 from spillover.rng import Purpose, Rng
-from spillover.simulation.machine import cores, shares, side_by_side
 from spillover.simulation.protocol import play_rounds, problem_for, require_scored
 from spillover.simulation.run import Run
-from spillover.simulation.stretches import Part, Unforeseen, as_compiled, fuses, in_parts, play_stretches
+from spillover.simulation.stretches import Part, Unforeseen, fuses, in_parts, play_stretches
 from spillover.types import Array, Batch, BoolArray, IntArray, Scored, State
 
 Result = TypeVar("Result")
 Step = TypeVar("Step")
+
+
+def cores() -> int:
+    """Count the processors that this process may use."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
+
+
+def shares(first: int, count: int, threads: int) -> list[tuple[int, int]]:
+    """Divide `count` things from `first` on into consecutive shares (first, count), one a thread, none of them empty.
+
+    >>> shares(10, 5, 2)
+    [(10, 3), (13, 2)]
+    """
+    threads = min(threads, count)
+    cuts = [first + (count * k + threads - 1) // threads for k in range(threads + 1)]
+    return [(start, end - start) for start, end in pairwise(cuts)]
+
+
+def side_by_side(work: Callable[[int, int], Result], parts: Sequence[tuple[int, int]]) -> list[Result]:
+    """Work on all parts, each in a thread of its own, and return the results in their order; for compiled code."""
+    if len(parts) == 1:
+        return [work(*parts[0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(work, *zip(*parts, strict=True)))
+
+
 BY_REPLICATION = ("regret", "payoff", "optimality_ratio", "graph_error")
 FEWEST_LEARNERS, FEWEST_DECISIONS = 8, 100_000  # in a simulation that is worth several threads
 
@@ -80,7 +111,7 @@ class Given(NamedTuple):
 
 def worth_threads(given: Given, learners: int) -> bool:
     """Whether there is enough to do, in compiled code: other code of several threads would run in turns."""
-    if as_compiled(as_policy(given.policy)) is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
+    if as_batches(as_policy(given.policy)) is None or not given.delay.foreseeable or learners < FEWEST_LEARNERS:
         return False
     world = given.environment.draw(Rng(given.seed).at(Purpose.WORLD))
     compiled = fuses(world, suited(given.policy, world.problem, world), given.delay)
@@ -145,7 +176,7 @@ def from_parts(
 
 def estimate(policy: Policy, state: State, world: World) -> Any:
     """The estimated graph, sparse if that of the world is."""
-    return policy.edges(state) if isinstance(world, SparseWorld) else policy.adjacency(state)
+    return edges_of(policy, state) if isinstance(world, SparseWorld) else policy.adjacency(state)
 
 
 def in_threads(play: Callable[[int, int], Run], parts: Sequence[tuple[int, int]]) -> Run:

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Delay, Policy, World, require_context
+from spillover.contracts import Delay, Policy, World, edges_of, require_context
 from spillover.contracts.world import ForeseeableWorld, drawn, observed
-from spillover.core import CorePolicy
+from spillover.core.batches import as_batches
 from spillover.rng import Purpose, Rng
 from spillover.types import (
     Array,
@@ -46,15 +46,10 @@ class Part(NamedTuple):
     state: State  # after the last round; the next stretch rewrites it
 
 
-def as_compiled(policy: Policy) -> CorePolicy | None:
-    """The policy, if its functions of one learner can play whole stretches of rounds."""
-    return policy if isinstance(policy, CorePolicy) and policy.runs_compiled else None
-
-
 def fuses(world: World, policy: Policy, delay: Delay) -> TypeGuard[ForeseeableWorld]:
     """Whether rounds can be played by the compiled form of the policy."""
-    form = as_compiled(policy)
-    if form is None or (delay.depends_on_rewards and not delay.foreseeable):
+    form = as_batches(policy)
+    if form is None or not form.plays_stretches or (delay.depends_on_rewards and not delay.foreseeable):
         return False
     if delay.depends_on_rewards and world.problem.observes != "both":
         return False
@@ -95,10 +90,10 @@ def play_stretches(
     most = min(most, rounds_at_once(n, batch, len(recorded) / horizon))
     state = policy.init(problem, own.at(Purpose.START), batch)
     in_parts = delay.per_arm and takes_parts(policy, problem)
-    form = as_compiled(policy)
+    form = as_batches(policy)
     if form is None:
         raise Unforeseen
-    flight = empty_flight(n, batch, most, form.memos, columns, in_parts=in_parts)
+    flight = empty_flight(n, batch, most, form.policy.memos, columns, in_parts=in_parts)
     first = 1
     while first <= horizon:
         ends = [(first // most + 1) * most, horizon + 1, *(t for t in world.graph_changes if t > first)]
@@ -236,7 +231,7 @@ def in_parts(played: Iterator[Any], policy: Policy, recorded: IntArray, sparse: 
         y.append(outcome.y)
         if t in wanted:
             measured.append(t)
-            graphs.append(policy.edges(state) if sparse else policy.adjacency(state))
+            graphs.append(edges_of(policy, state) if sparse else policy.adjacency(state))
         if len(x) == rounds_at_once(decision.shape[-1], decision.shape[:-1], 0.0):
             yield part_of(t, x, y, measured, graphs, state)
             x, y, measured, graphs = [], [], [], []

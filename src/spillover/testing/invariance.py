@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spillover import kernels
-from spillover.contracts import Delay, HistoryPolicy, Policy, World, learn_rounds
+from spillover.contracts import Delay, Policy, World, learn_rounds
 from spillover.contracts.world import ForeseeableWorld, best_of_each, drawn, observed, score_each
+from spillover.core.batches import learns_histories
 from spillover.delays import (
     ArmDelays,
     BadNewsDelay,
@@ -115,12 +116,11 @@ def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> di
 
 
 def check_catch_up(policy: Any, trial: Trial) -> None:
-    """catch_up on a history gives the same state as learning it round by round."""
+    """A history learned in one call gives the same state as one learned round by round."""
     player, world, rng = start_trial(policy, trial, 0)
     if player.traits.randomised:  # it learns only from its own draws
         return
-    if not isinstance(player, HistoryPolicy):
-        return
+    own = learns_histories(player)
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
     outcomes = [world.play(t, x[t - 1], rng.at(Purpose.WORLD, t)) for t in range(1, count + 1)]
@@ -131,12 +131,12 @@ def check_catch_up(policy: Any, trial: Trial) -> None:
     first = first if context is None else player.observe(first, context[0])
     rounds = rounds._replace(memo=player.select(first, rng.at(Purpose.CHOICE, 1)).memo)
     known = []
-    for catch_up in (player.catch_up, partial(learn_rounds, player, learn=cast(Any, player).learn)):
+    for catch_up in (own.catch_up, partial(learn_rounds, player, learn=own.learn)):
         state = player.init(problem_for(player, world), rng.at(Purpose.START))
-        known.append(snapshot(player.solve(catch_up(state, rounds, 1, rng))))
+        known.append(snapshot(own.solve(catch_up(state, rounds, 1, rng))))
     found = disagreement(*({name: (leaf, CATCH_UP_AGREEMENT) for name, leaf in one.items()} for one in known))
-    remedy = "override catch_up together with played and learn, or leave the default"
-    demand(found is None, f"catch_up gave another state than learning round by round: {found}", remedy)
+    remedy = "keep what is learned in the state, and nothing in the room of a turn"
+    demand(found is None, f"a history learned in one call gave another state than round by round: {found}", remedy)
 
 
 def disagreement(ours: dict[str, tuple[NDArray[Any], float]], theirs: dict[str, Any]) -> str | None:
@@ -242,7 +242,7 @@ def check_stretches(policy: Any, trial: Trial) -> None:
 
 def demand_same_stretches(policy: Any, trial: Trial, delay: Delay, batch: Batch, most: int = SHORT) -> None:
     """Play the same rounds both ways."""
-    remedy = "let play_stretch do what select, played and update do, or set compiled = False"
+    remedy = "keep what is learned in the state, nothing in the room of a turn, and indices within arrays"
     broken = f"stretches of rounds with batch {batch} and {delay!r} differ from the four functions"
     demand_equal(
         in_stretches(policy, trial, delay, batch, most), one_by_one(policy, trial, delay, batch), broken, remedy

@@ -15,9 +15,8 @@ from spillover.graph import (
     PaperTunedGraph,
     SelfTunedGraph,
 )
-from spillover.policies.ndcsem import NDCSEM
+from spillover.policies.ndcsem import NDCSEM, SEMUCB
 from spillover.policies.reference import DelayedOracle, Uniform
-from spillover.policies.semucb import SEMUCB
 from spillover.types import IntArray
 
 # The paper's grids (Appendix, hyperparameter tuning)

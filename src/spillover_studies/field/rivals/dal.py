@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import kernels, validate
-from spillover.contracts import Policy, Traits, as_policy
+from spillover.contracts import Policy, Traits, as_policy, setting_of
 from spillover.policies import find_policy
 from spillover.policies.restarts import Detector, check_rates, empty_history
 from spillover.policy_wrapper import PolicyWrapper
@@ -58,7 +58,7 @@ class DAL(PolicyWrapper):
     def __post_init__(self) -> None:
         check_rates(self.false_alarms, self.forced)
         named = isinstance(self.policy, str | Policy)
-        known = named and not self.inner.setting.constraints and not self.inner.traits.uses_context
+        known = named and not setting_of(self.inner).constraints and not self.inner.traits.uses_context
         validate.require(known, "policy", self.policy, "a policy without constraints and context, or its name")
 
     @property

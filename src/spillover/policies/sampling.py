@@ -1,35 +1,120 @@
-"""FTRL: follow the regularised leader on sets of s arms, with the hybrid regulariser of Zimmert, Luo and Wei (2019)."""
+"""Policies without a graph that draw at random: CTS (Hüyük and Tekin 2019) and FTRL (Zimmert, Luo and Wei 2019)."""
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from spillover import validate
 from spillover.contracts import Traits
-from spillover.core import Lesson, Turn, inner
+from spillover.core import Lesson, Turn, inner, uniform
+from spillover.core.policy import first_fields
 from spillover.kernels.averages import amounts_above_low, unit_or_one
 from spillover.kernels.decorators import EIGHT
 from spillover.kernels.drawing import take_sample
 from spillover.kernels.ftrl import ROWS, blocks, marginals_into
-from spillover.policies.explanations import graph_free_explanation
-from spillover.policies.scale import Scale, ScaledCorePolicy, initial_scale, ranking_weights
+from spillover.kernels.laws import fill_betas
+from spillover.policies.scale import (
+    Scale,
+    ScaledCorePolicy,
+    graph_free_explanation,
+    initial_scale,
+    ranking_weights,
+    scaled_explanation,
+)
 from spillover.rng import Rng
 from spillover.types import (
     Amount,
     Array,
     Batch,
-    BoolArray,
-    Choice,
     Constant,
     Explanation,
-    Feedback,
     Finite,
     IntArray,
     Problem,
     Rounds,
+    Within,
 )
+
+
+class CTSState(NamedTuple):
+    """Beta posteriors of the arms."""
+
+    rounds: Rounds  # (*batch,)
+    n_arms: Constant[IntArray]  # (*batch,)
+    successes: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 1
+    failures: Annotated[Array, Within(1)]  # (*batch, n): 1 + draws that came out as 0
+    scale: Scale
+    weights: Constant[Array]  # (*batch, n): ones, or the true ones
+    budget: Constant[IntArray]  # (*batch,)
+    reward_range: Constant[Array]  # (*batch, 2): of z
+
+
+@dataclass(frozen=True, kw_only=True)
+class CTS(ScaledCorePolicy):
+    """Thompson sampling with Beta(1, 1) priors; a reward in [0, 1] becomes a Bernoulli draw when it arrives.
+
+    It needs a declared range (`Problem.overall_range`), because past draws cannot be rescaled. It ignores delays: an
+    outcome counts when it arrives. The Bernoulli draw depends on the round of play, so the order of arrival does not
+    matter.
+
+    knows_graph: see `spillover.policies.scale`.
+
+    >>> import spillover as sp
+    >>> CTS().init(sp.Problem(n_arms=5, budget=2), sp.Rng(0))
+    Traceback (most recent call last):
+    ValueError: overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled
+    """
+
+    compiled = "without arrays"
+    draws_index = True
+
+    @property
+    def traits(self) -> Traits:
+        return super().traits._replace(needs_overall_range=not self.knows_graph)
+
+    def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> CTSState:
+        first = first_fields(self, problem, batch)
+        if problem.overall_range is None and self.traits.needs_overall_range:
+            raise ValueError(
+                "overall_range = None in the problem: must be (low, high) for CTS, as past draws cannot be rescaled"
+            )
+        line = (*batch, problem.n_arms)
+        return CTSState(
+            **first,
+            successes=np.ones(line),
+            failures=np.ones(line),
+            scale=initial_scale(problem, batch, self.knows_graph),
+            weights=ranking_weights(problem, batch, self.knows_graph),
+        )
+
+    def index(self, s: Any, turn: Turn, found: Any) -> None:
+        fill_betas(s.successes, s.failures, turn.key, turn.call, turn.round, turn.purpose, found)
+
+    def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
+        rewards, observed = turn.lines[0], lesson.z if self.knows_graph else lesson.y
+        scale = s.scale
+        scale.unit = amounts_above_low(observed, lesson.x, scale.low, scale.unit, scale.declared, rewards)
+        for i in range(lesson.x.shape[0]):
+            if lesson.x[i]:
+                success = uniform(turn, i) < rewards[i] / unit_or_one(scale.unit)
+                s.successes[i] += success
+                s.failures[i] += not success
+
+    def explain(self, state: CTSState, rng: Rng) -> Explanation:
+        """The index is the draw."""
+        count = state.successes + state.failures - 2.0
+        return scaled_explanation(
+            state.scale,
+            state.weights,
+            self.knows_graph,
+            mean=np.where(count > 0, state.successes / (state.successes + state.failures), np.nan),
+            count=count,
+            clock=state.rounds,
+            index=self.indices(state, rng),
+        )
+
 
 LEAST_PROBABILITY = 1e-100  # sums of inverses must stay finite, even for decisions made by someone else
 
@@ -76,29 +161,24 @@ class FTRL(ScaledCorePolicy):
     (2, array([0.4, 0.4, 0.4, 0.4, 0.4]))
     """
 
-    compiled = True
-    allocates = False
+    compiled = "without arrays"
     memos = 1  # the probabilities of the arms
-    unchanged_by_play = ("losses", "inverse", "scale")
 
     @property
     def traits(self) -> Traits:
         return super().traits._replace(quantity="probability of being drawn", scores_have_units=False, randomised=True)
 
     def init(self, problem: Problem, rng: Rng, batch: Batch = ()) -> FTRLState:
-        validate.problem(problem)
+        first = first_fields(self, problem, batch)
         n, line = problem.n_arms, (*batch, problem.n_arms)
         weights = ranking_weights(problem, batch, self.knows_graph)
         return FTRLState(
-            rounds=np.zeros(batch, np.int64),
-            n_arms=np.full(batch, n, np.int64),
+            **first,
             losses=np.zeros(line),
             inverse=np.zeros(line),
             scale=initial_scale(problem, batch, self.knows_graph),
             share=shares(weights),
             mixture=np.full(batch, entropy_weight(n, problem.budget)),
-            budget=np.full(batch, problem.budget, np.int64),
-            reward_range=validate.spread("reward_range", problem.reward_range, (*batch, 2)),
         )
 
     def prepare(self, s: Any) -> Any:
@@ -114,12 +194,6 @@ class FTRL(ScaledCorePolicy):
     def remember(self, s: Any, turn: Turn, memo: Any) -> None:
         for i in range(memo.shape[1]):
             memo[0, i] = turn.lines[0, i]
-
-    def choice_with(self, x: BoolArray, memo: Array) -> Choice:
-        return Choice(x, probability=memo[..., 0, :])
-
-    def memo_with(self, given: Choice | Feedback, seen: BoolArray) -> Array:
-        return probabilities(given.probability, seen)[..., None, :]
 
     def learn_outcome(self, s: Any, lesson: Lesson, turn: Turn) -> None:
         amounts, scale, before = turn.lines[0], s.scale, s.scale.unit
@@ -188,14 +262,3 @@ def shares(weights: Array) -> Array:
     largest = weights.max(axis=-1, keepdims=True)
     validate.require(bool((largest > 0).all()), "weights", weights, "above 0 for at least one arm")
     return np.asarray(weights / largest)
-
-
-def probabilities(given: Any, seen: BoolArray) -> Array:
-    """The probabilities of the arms that were played, from the choice of that round; 1 for the others."""
-    if given is None and not seen.any():
-        return np.ones(seen.shape)
-    accepted = "the probabilities that select() returned, above 0 and at most 1 for every arm that was played"
-    validate.require(np.shape(given) == seen.shape, "probability", given, f"{accepted}, of shape {seen.shape}")
-    p = np.where(seen, given, 1.0)
-    validate.require(bool(((p > 0) & (p <= 1)).all()), "probability", given, accepted)
-    return p

@@ -5,20 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from numba import njit
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from spillover.kernels.instrumental_solve import (
-    EDGE_SCALE,
-    SHARED,
-    SHARED_WEIGHT,
-    add_least_squares,
-    confounding,
-    expected_squares,
-    sparse_edges,
-    two_stages,
-)
+from spillover.policies import instrumental_equations as equations
+from spillover.policies.instrumental_equations import EDGE_SCALE, SHARED, SHARED_WEIGHT
 
+NAMES = ("add_least_squares", "confounding", "expected_squares", "sparse_edges", "two_stages")
+add_least_squares, confounding, expected_squares, sparse_edges, two_stages = (
+    njit(getattr(equations, name)) for name in NAMES
+)
 PRIOR = 0.3
 
 
@@ -50,7 +47,7 @@ def test_evidence_for_confounding_is_a_hausman_statistic(seed):
     precision, product, rest, rest_product, _ = two_stages(f.T @ f, q.T @ f, q.T @ q, f.T @ y, q.T @ y, y @ y)
     prior, edges, rounds = np.array([1 / 0.09, 1 / 0.09, 0.01]), 2, len(y)
     shared, variance = np.empty(edges), 1.7
-    excess, rank = confounding(precision, product, rest, rest_product, prior, edges, rounds, variance, shared)
+    excess, rank = confounding(precision, product, rest, rest_product, prior, rounds, variance, shared)
     covariance = np.linalg.inv(precision + np.diag(prior))
     gap = (rest_product - rest @ covariance @ product)[:edges]
     r, v = rest[:edges, :edges], covariance[:edges, :edges]
