@@ -1,7 +1,7 @@
 """`spillover reproduce`, `run`, `tune` and `report`: run experiments and searches, store and show their results."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -226,7 +226,8 @@ def announce_plan(plan: str, workers: int | None, tasks: Sequence[Any], *, askin
         raise ValueError("not run: nothing was computed")
 
 
-confirm_plan = partial(announce_plan, asking=True)
+def confirm_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
+    announce_plan(plan, workers, tasks, asking=True)
 
 
 def can_ask() -> bool:
@@ -300,7 +301,7 @@ def tune(
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
-    announce = say_nothing if quiet else announce_plan if yes else confirm_plan
+    announce: Callable[..., None] = say_nothing if quiet else announce_plan if yes else confirm_plan
     begin = partial(announce, plan(search.name, search.size, any_size), workers_of(**engine))
     folder = output / search.name
     try:
