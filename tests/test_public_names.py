@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -46,6 +48,13 @@ def own_docstring(value: object) -> str:
     found = vars(value).get("__doc__") if inspect.isclass(value) else inspect.getdoc(value)
     made_up = found is None or (inspect.isclass(value) and found.startswith(f"{value.__name__}("))
     return "" if made_up else str(found)
+
+
+def test_a_name_is_loaded_when_it_is_first_used() -> None:
+    code = (
+        "import sys, spillover; print('numpy' in sys.modules, spillover.Problem(2, 1).budget, 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False 1 True\n"
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)

@@ -278,6 +278,16 @@ def test_replay_of_an_empty_log_holds_nothing():
     assert (shown.weights == 1).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_was_played_is_kept_if_asked_for(threads):
+    kept = sp.simulate(
+        POLICY, ENVIRONMENT, 3, replications=REPLICATIONS, seed=SEED, threads=threads, decisions=True
+    ).decisions
+    _, log = played(POLICY, ENVIRONMENT, sp.ConstantDelay(3))
+    np.testing.assert_array_equal(kept, np.stack([x for _, x, _, _ in log], axis=-2))
+    assert sp.simulate(POLICY, ENVIRONMENT, 3, replications=2).decisions is None
+
+
 def test_learning_beats_chance():
     environment = sp.SyntheticSEM(horizon=2000, changes=(1000,))
     learned = sp.simulate(sp.NDCSEM(), environment, 50, replications=100)

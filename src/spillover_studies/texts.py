@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -9,7 +10,7 @@ from string import Formatter
 from typing import Any
 
 from spillover.metrics import Interval
-from spillover.report.claims import Claim, Variant, format_ci
+from spillover.report.claims import Claim, Variant, by_measures, format_ci
 
 
 @cache
@@ -53,6 +54,11 @@ class Texts(Formatter):
         """Make a claim: `source`, `claim`, `finding` and, if there is one, `bar` are the texts of its key."""
         texts = {name: self.fill(text, values) for name, text in self.entry(f"claims.{key}").items()}
         return Claim(**texts, verdict=verdict, variants=tuple(variants), one=one)
+
+    def measured_claim(self, key: str, measures: Sequence[Variant], others: Any = (), **values: Any) -> Claim:
+        """Make a claim that is judged by several measures, the first rows below it."""
+        verdicts, ones = zip(*((measure.verdict, measure.one) for measure in measures), strict=True)
+        return self.claim(key, by_measures(*verdicts), (*measures, *others), by_measures(*ones), **values)
 
     def variant(self, key: str, verdict: str = "", one: str = "", **values: Any) -> Variant:
         """Make a row below a claim from a pair of texts: the conditions, and the finding."""

@@ -77,6 +77,29 @@ def test_a_right_order_is_not_contradicted(noise):
     assert np.isin(signals["own_slopes"][~np.isnan(signals["own_slopes"])], 1.0).all()
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_an_arm_that_lowers_the_outcome_of_another_one_is_noticed(noise):
+    learner = learner_after(sp.Problem(2, 2), -CAUSE_FIRST.T, [0.5, 0.6], noise=noise)
+    (found,) = [signal for signal in learner.reasons().health if signal.code == "negative-effects"]
+    assert found.warning
+    assert (found.arms, found.value) == (("arm 2",), 1.0)
+    assert "arm 2 lowers arm 1" in found.sentence
+    assert learner.explain().weights[1] < 1.0  # although edges of the sparse graph are positive
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_positive_edges_are_not_contradicted(noise):
+    world, rng = sp.SyntheticSEM(horizon=400, changes=(), noise=noise), sp.Rng(5, np.arange(20))
+    *_, last = sp.rounds(sp.SwitchingSEM(), world.draw(rng.at(Purpose.WORLD), (20,)), 5, rng, (20,))
+    assert not sp.SwitchingSEM().signals(last.state)["negative_effects"].any()
+
+
+def test_negative_edges_cost_little_although_nobody_declared_them():
+    world = sp.SyntheticSEM(n_arms=6, budget=2, edge_density=0.5, harmful=0.6, horizon=600, changes=(), noise=0.2)
+    sparse, adaptive = (sp.simulate(sp.SwitchingSEM(graph=g), world, replications=20) for g in ("sparse", "adaptive"))
+    assert adaptive.final_regret.mean() < 0.5 * sparse.final_regret.mean()
+
+
 def test_most_wrong_orders_are_noticed_under_noise():
     """The same worlds with the arms the other way around, and an order declared."""
     replications = 20

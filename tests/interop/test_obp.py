@@ -146,7 +146,8 @@ OPTIONAL = ("gymnasium", "networkx", "sklearn", "polars", "pyarrow", "pandas", "
 
 
 def test_the_core_loads_none_of_them():
-    code = "import sys, spillover, spillover.interop, spillover.interop.agents; "
+    code = "import sys, spillover; spillover.simulate, spillover.Learner, spillover.SwitchingSEM, spillover.FixedSEM; "
+    code += "import spillover.interop, spillover.interop.agents; "
     code += "import spillover.interop.obp, spillover.tabular; print(sorted(sys.modules.keys() & set(sys.argv[1:])))"
     found = subprocess.run([sys.executable, "-c", code, *OPTIONAL], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

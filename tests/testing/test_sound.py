@@ -37,6 +37,14 @@ def test_other_settings_and_other_peoples_policies_pass(policy):
     check_policy(policy, seed=3)
 
 
+def test_checks_that_do_not_apply_are_listed_with_the_reason():
+    skipped = check_policy(Sound(), edge_shapes=False)
+    assert "check_parts: accepts_missing is False" in skipped
+    assert all(": " in line for line in skipped)
+    contextual = sp.SyntheticSEM(n_arms=3, budget=1, horizon=4, changes=(), context=1, baseline=True)
+    assert not any("check_context" in line for line in check_environment(contextual, draws=50))
+
+
 def test_a_policy_can_be_checked_in_a_world_of_choice():
     cyclic = sp.FixedSEM(
         adjacency=[[0, 0.3, 0], [0, 0, 0.3], [0.5, 0, 0]],

@@ -143,6 +143,8 @@ class Policy(ABC):
                                       is not declared
         against_order (*batch, n, n)  whether an earlier arm j clearly affects a later arm i, entry (i, j),
                                       although an order is declared in which it cannot
+        negative_effects (*batch, n, n)  whether arm j clearly lowers the outcome of arm i, entry (i, j), although
+                                      edges count as positive
         own_slopes    (*batch, n)     slope of each arm's y on its own z: 1 unless it clearly differs, NaN if
                                       not known
         graph_rejected (*batch, n)    arms whose effects by the graph contradict a regression on the decisions

@@ -21,7 +21,7 @@ from spillover.graph.adaptive_state import (
     z_misleads,
 )
 from spillover.graph.candidates import CandidateGraph
-from spillover.graph.contradictions import effects_against_order, own_slopes
+from spillover.graph.contradictions import effects_against_order, lowers_outcomes, negative_effects, own_slopes
 from spillover.graph.core import CoreGraph
 from spillover.graph.edges import ROW_BOUND, SPARSITY
 from spillover.graph.instrument import InstrumentGraph, add_information
@@ -66,6 +66,8 @@ class AdaptiveGraph(CoreGraph):
     A candidate predicts the payoff of a round with the weights it had when the round was played, so an outdated graph
     does not win by fitting past outcomes. The sparse graph is the default; another candidate replaces it if its error
     is lower by two standard errors.
+    The instrument estimate and the full-history weights assume no signs: where an arm clearly lowers an outcome, the
+    sparse graph and k-class, whose edges are positive unless `signed`, give way to the instrument estimate.
     Residuals reveal a change of the graph; the candidates then restart from the rounds played since. Only the
     full-history weights, a regression of the payoff on z, do not restart: if the graph changes all the time, they
     capture what its versions have in common.
@@ -128,11 +130,11 @@ class AdaptiveGraph(CoreGraph):
 
     @cached_property
     def instrument(self) -> InstrumentGraph:
-        return InstrumentGraph(signed=self.signed, required=self.required, forbidden=self.forbidden)
+        return InstrumentGraph(signed=True, required=self.required, forbidden=self.forbidden)
 
     @cached_property
     def full_history(self) -> PayoffWeights:
-        return PayoffWeights(signed=self.signed)
+        return PayoffWeights(signed=True)
 
     @cached_property
     def k_class(self) -> KClassGraph:
@@ -223,13 +225,18 @@ class AdaptiveGraph(CoreGraph):
         note_noise(g)
         if (misled or doubts.noisy) and is_due(held):
             self.k_class.estimate(held)
-        given = doubts.given_x
-        if misled or (doubts.noisy and favourite(given.errors, given.lead, given.doubt, given.power) == 0):
+        given, negative = doubts.given_x, not self.signed and lowers_outcomes(g.instrument)
+        noisy = doubts.noisy and not negative  # the k-class edges are positive, too
+        if misled or (noisy and favourite(given.errors, given.lead, given.doubt, given.power) == 0):
             g.used = K_CLASS
             for i in range(g.weights.shape[0]):
                 g.weights[i] = held.weights[i]
         else:
             g.used = favourite_weights(g, g.weights)
+            if g.used == 0 and negative:
+                g.used = 1
+                for i in range(g.weights.shape[0]):
+                    g.weights[i] = g.instrument.weights[i]
 
     def show(self, g: Any, adjacency: Any) -> None:
         """That of the candidate in use; NaN if it has none."""
@@ -280,6 +287,7 @@ class AdaptiveGraph(CoreGraph):
             "confounded": graph.doubts.confounded,
             "baseline": undeclared,
             "against_order": against,
+            "negative_effects": negative_effects(graph.instrument) & (trusted & (not self.signed))[..., None, None],
             "own_slopes": np.where(trusted[..., None], own_slopes(graph.instrument), np.nan),
         }
 

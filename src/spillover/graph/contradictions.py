@@ -1,9 +1,13 @@
-"""Test the assumptions by the regression of y on z: the declared order, and equal units of z and y."""
+"""Test the assumptions by the regression of y on z: the declared order, positive edges, equal units of z and y."""
+
+import math
+from typing import Any
 
 import numpy as np
 
+from spillover.core.compiled import inner
 from spillover.graph.instrument import UNKNOWN, InstrumentState
-from spillover.graph.regression import Regression, floor_of
+from spillover.graph.regression import FLOOR, RIDGE, Regression, floor_of
 from spillover.types import Array, BoolArray
 
 MARGIN = 3.0  # standard errors above the usual bar of an edge: chance alone then hardly ever contradicts
@@ -19,6 +23,30 @@ def effects_against_order(graph: InstrumentState) -> BoolArray:
     backwards = np.tri(known.effects.shape[-1], k=-1, dtype=np.bool_)
     clear = np.abs(known.effects) > bar(graph) * standard_errors(known)
     return np.asarray(clear & backwards & observed(known)[..., None, :])
+
+
+def negative_effects(graph: InstrumentState) -> BoolArray:
+    """Total effects that are clearly negative, (*batch, n, n), though positive edges have positive total effects."""
+    known = graph.regression
+    return np.asarray((known.effects < -bar(graph) * standard_errors(known)) & observed(known)[..., None, :])
+
+
+@inner
+def lowers_outcomes(g: Any) -> Any:
+    """Whether there are any `negative_effects`."""
+    known, n = g.regression, g.weights.shape[0]
+    if known.freedom < n + FEWEST_FREE:
+        return False
+    for j in range(n):
+        square = 0.0
+        for k in range(n):
+            square += known.root[j, k] ** 2
+        if square * known.ridge < UNKNOWN:
+            for i in range(n):
+                variance = max(known.scatter[i, i] / known.freedom, FLOOR / RIDGE * known.ridge)
+                if known.effects[i, j] < -(g.gain_bars[0] + MARGIN) * math.sqrt(variance * square):
+                    return True
+    return False
 
 
 def own_slopes(graph: InstrumentState) -> Array:

@@ -225,18 +225,32 @@ def doubt_signals(signals: Mapping[str, Any]) -> list[Signal]:
     return found
 
 
+CONTRADICTIONS = {  # of an assumption by pairs of arms: the code, what one does to the other, what is wrong, what helps
+    "against_order": (
+        "order-contradicted",
+        "affects",
+        "the declared order of the arms, causes after effects",
+        "Reorder the arms, or do not declare an order (acyclic=False)",
+    ),
+    "negative_effects": (
+        "negative-effects",
+        "lowers",
+        "that arms never lower the outcomes of others",
+        "The estimate allows for it by now; signed=True, of the graph learner, does so from the first round on",
+    ),
+}
+
+
 def assumption_signals(signals: Mapping[str, Any], names: Sequence[str]) -> list[Signal]:
-    """Whether the outcomes contradict the declared order of the arms, or that z and y have the same unit."""
+    """Whether the outcomes contradict the declared order, positive edges, or that z and y have the same unit."""
     found = []
-    against = np.argwhere(np.asarray(signals.get("against_order", False)))
-    if len(against):
-        pairs = [f"{quoted(names[j])} affects {quoted(names[i])}" for i, j in against.tolist()]
-        sentence = (
-            f"The outcomes contradict the declared order of the arms, causes after effects: "
-            f"{first_of(pairs, LISTED_PAIRS)}. Reorder the arms, or do not declare an order (acyclic=False)."
-        )
-        arms = tuple(names[j] for j in dict.fromkeys(against[:, 1].tolist()))
-        found.append(Signal("order-contradicted", True, sentence, float(len(pairs)), arms))
+    for key, (code, verb, contradicted, remedy) in CONTRADICTIONS.items():
+        against = np.argwhere(np.asarray(signals.get(key, False)))
+        if len(against):
+            pairs = [f"{quoted(names[j])} {verb} {quoted(names[i])}" for i, j in against.tolist()]
+            sentence = f"The outcomes contradict {contradicted}: {first_of(pairs, LISTED_PAIRS)}. {remedy}."
+            arms = tuple(names[j] for j in dict.fromkeys(against[:, 1].tolist()))
+            found.append(Signal(code, True, sentence, float(len(pairs)), arms))
     factor = unit_factor(np.asarray(signals.get("own_slopes", np.nan), float).reshape(-1))
     if factor is not None:
         found.append(Signal("units-differ", True, unit_sentence(factor), factor))

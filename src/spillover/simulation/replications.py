@@ -69,6 +69,7 @@ def simulate(
     first: int = 0,
     progress: bool = False,
     threads: int | None = None,
+    decisions: bool = False,
 ) -> Run:
     """Play a policy in newly drawn worlds, all replications at once.
 
@@ -76,7 +77,8 @@ def simulate(
     every `first` (the number of the first replication) and `replications`. Hyperparameters that are arrays make a
     grid, all of whose cells meet the same replications. record: measure the graph every so many rounds, or at the end
     of the listed rounds. threads: among how many the replications are divided, if the policy is compiled as a whole; by
-    default as many as there are cores, or fewer if there is little to do. Results do not depend on it.
+    default as many as there are cores, or fewer if there is little to do. Results do not depend on it. decisions: keep
+    what was played in each round, as `run.decisions`.
 
     >>> import spillover as sp
     >>> run = sp.simulate(sp.NDCSEM(), sp.SyntheticSEM(horizon=200, changes=()), sp.ConstantDelay(5), replications=3)
@@ -88,7 +90,7 @@ def simulate(
     validate.whole("first", first, 0)
     if threads is not None:
         validate.whole("threads", threads, 1)
-    given = Given(policy, environment, as_delay(delay), seed, record)
+    given = Given(policy, environment, as_delay(delay), seed, record, decisions)
     _, grid = spread_grid(as_policy(policy))
     learners = replications * int(np.prod(grid, dtype=int))
     if threads == 1 or not worth_threads(given, learners):
@@ -107,6 +109,7 @@ class Given(NamedTuple):
     delay: Delay
     seed: int
     record: int | Sequence[int]
+    decisions: bool
 
 
 def worth_threads(given: Given, learners: int) -> bool:
@@ -120,7 +123,7 @@ def worth_threads(given: Given, learners: int) -> bool:
 
 def simulate_replications(given: Given, first: int, replications: int, progress: bool) -> Run:
     """Simulate some replications, in one thread."""
-    policy, environment, delay, seed, record = given
+    policy, environment, delay, seed, record, decisions = given
     player, grid = spread_grid(as_policy(policy))
     rng = Rng(seed, np.arange(first, first + replications))
     world = require_scored(environment.draw(rng.at(Purpose.WORLD), (replications,)))
@@ -131,8 +134,9 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
 
     delay.check_reach(horizon, first + replications)
     measured = from_parts(
-        lambda parts: measure(world, batch, recorded, parts, progress), player, world, delay, rng, batch, recorded
-    )
+        lambda parts: measure(Measures(world, batch, recorded, decisions), parts, progress),
+        player, world, delay, rng, batch, recorded,
+    )  # fmt: skip
     edges = [0, *(c - 1 for c in world.changes)]
     chosen_well, best_possible = (
         np.add.reduceat(counts, edges, axis=-1, dtype=np.int64) for counts in (measured.matches, measured.possible)
@@ -150,6 +154,7 @@ def simulate_replications(given: Given, first: int, replications: int, progress:
         optimality_ratio=np.where(best_possible > 0, chosen_well / np.maximum(best_possible, 1), 1.0),
         graph_error=measured.error,
         recorded=recorded,
+        decisions=measured.decisions,
         adjacency=estimate(player, measured.state, world) if player.traits.learns_graph else None,
     )
 
@@ -187,8 +192,10 @@ def in_threads(play: Callable[[int, int], Run], parts: Sequence[tuple[int, int]]
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(run, name) for run in runs], axis=-2) for name in BY_REPLICATION
     }
-    graphs = [run.adjacency for run in runs if run.adjacency is not None]
-    return replace(runs[0], **joined, adjacency=np.concatenate(graphs, axis=-3) if graphs else None)
+    for name in ("adjacency", "decisions"):
+        each = [getattr(run, name) for run in runs if getattr(run, name) is not None]
+        joined[name] = np.concatenate(each, axis=-3) if each else None
+    return replace(runs[0], **joined)
 
 
 def require_environment(given: object) -> None:
@@ -213,7 +220,7 @@ def rounds_to_record(record: int | Sequence[int], horizon: int) -> IntArray:
 class Measures:
     """The measures of a run, filled in part by part."""
 
-    def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray) -> None:
+    def __init__(self, world: ScoredWorld, batch: Batch, recorded: IntArray, decisions: bool) -> None:
         self.world = world
         # asked once: a protocol of so many members takes longer to check than a stretch to be measured
         self.sparse = world if isinstance(world, SparseWorld) else None
@@ -222,6 +229,7 @@ class Measures:
         self.matches = np.empty((*batch, world.horizon), np.int32)
         self.possible = np.empty((batch[-1], world.horizon), np.int32)
         self.error = np.full((*batch, len(recorded)), np.nan)
+        self.decisions = np.empty((*batch, world.horizon, world.problem.n_arms), np.bool_) if decisions else None
         self.column = {int(t): k for k, t in enumerate(recorded)}
         self.state: State = None
 
@@ -238,6 +246,8 @@ class Measures:
         scored = self.score(first, part.x)
         self.regret[..., now], self.matches[..., now], self.possible[..., now] = scored
         kernels.payoff_of(part.y, out=self.payoff[..., now])
+        if self.decisions is not None:
+            self.decisions[..., now, :] = part.x
         for name, values in (("expected payoff", scored.regret), ("outcome", self.payoff[..., now])):
             if np.isnan(values.sum()) and np.isnan(values).any():
                 last = first + part.x.shape[-2] - 1
@@ -258,10 +268,9 @@ def scorer(world: ScoredWorld) -> Callable[[int, BoolArray], Scored]:
     return world.score_rounds if isinstance(world, ForeseeableWorld) else partial(score_each, world)
 
 
-def measure(world: ScoredWorld, batch: Batch, recorded: IntArray, parts: Iterator[Part], progress: bool) -> Measures:
+def measure(measured: Measures, parts: Iterator[Part], progress: bool) -> Measures:
     """Play all parts, and measure them."""
-    measured = Measures(world, batch, recorded)
-    for part in with_progress(parts, world.horizon, progress, " rounds", lambda part: part.x.shape[-2]):
+    for part in with_progress(parts, measured.world.horizon, progress, " rounds", lambda part: part.x.shape[-2]):
         measured.add(part)
     return measured
 

@@ -11,7 +11,7 @@ from spillover.contracts.hyperparameters import grid_settings
 from spillover.formatting import Shown, view_of
 from spillover.metrics import Interval, RegretCurve, mean_interval
 from spillover.registry import needed_for
-from spillover.types import Array, IntArray
+from spillover.types import Array, BoolArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +43,7 @@ class Run(Shown):
     graph_error: Array  # (*grid, replications, recorded rounds): MSE of the adjacency; NaN without a graph
     recorded: IntArray  # the rounds at whose end the graph was measured
     adjacency: Any  # (*grid, replications, n, n): the estimate after the last round; sparse in a `SparseWorld`, or None
+    decisions: BoolArray | None = None  # (*grid, replications, rounds, n): what was played; None unless asked for
 
     @property
     def final_regret(self) -> Array:

@@ -12,6 +12,7 @@ from spillover.rng import Purpose, Rng
 from spillover.testing.invariance import check_course, check_delay_rounds
 from spillover.testing.trial import (
     Arrays,
+    Skipped,
     demand,
     demand_close,
     demand_equal,
@@ -26,16 +27,18 @@ from spillover.types import Batch, BoolArray
 BATCH = (6,)
 
 
-def check_environment(environment: Environment, *, seed: int = 0, draws: int = 400) -> None:
+def check_environment(environment: Environment, *, seed: int = 0, draws: int = 400) -> list[str]:
     """Check the contract of `spillover.contracts.ScoredWorld` for the worlds of an environment.
 
     draws: how many rewards to draw in each round in which the mean payoff is compared with the expected one.
+    Returns the checks that were skipped, with the reasons.
 
     >>> import spillover as sp
     >>> small = sp.SyntheticSEM(n_arms=3, budget=2, horizon=6, changes=(4,))
-    >>> check_environment(small, draws=50)  # silence: it keeps the contract
+    >>> check_environment(small, draws=50)  # it keeps the contract
+    ['check_context: the problem has no context']
     """
-    run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
+    return run_checks(environment, ENVIRONMENT_CHECKS, seed, draws)
 
 
 def draw_world(environment: Environment, seed: int, replication: Any = None) -> tuple[ScoredWorld, Rng]:
@@ -228,7 +231,7 @@ def check_context(environment: Any, seed: int, draws: int) -> None:
     world, rng = draw_world(environment, seed)
     columns = world.problem.context
     if not columns:
-        return
+        raise Skipped("the problem has no context")
     contextual = require_contextual(world)
     for t in key_rounds(world):
         found = np.asarray(contextual.context(t))
@@ -290,13 +293,16 @@ ENVIRONMENT_CHECKS = (
 )
 
 
-def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> None:
+def check_delay(delay: Delay, *, seed: int = 0, rounds: int = 20, replications: int = 6) -> list[str]:
     """Check the contract of `spillover.contracts.Delay`, for some rounds and replications.
 
+    Returns the checks that were skipped, with the reasons.
+
     >>> import spillover as sp
-    >>> check_delay(sp.UniformDelay(2, 5))  # silence: it keeps the contract
+    >>> check_delay(sp.UniformDelay(2, 5))  # it keeps the contract, and nothing was skipped
+    []
     """
-    run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
+    return run_checks(delay, DELAY_CHECKS, seed, rounds, replications)
 
 
 def drawn(delay: Any, t: int, seed: int, replication: Any) -> Any:

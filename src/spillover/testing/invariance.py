@@ -29,6 +29,7 @@ from spillover.testing.trial import (
     SCATTERED,
     Arrays,
     Overridden,
+    Skipped,
     Trial,
     Wrapper,
     demand,
@@ -54,7 +55,7 @@ def check_order(policy: Any, trial: Trial) -> None:
     batch = (3,)
     player, world, rng = start_trial(policy, trial, rows_of(batch))
     if not player.traits.order_free:
-        return
+        raise Skipped("order_free is False")
     wrapped = Overridden(player)
     outcomes = [played.outcome for played in rounds(wrapped, world, ConstantDelay(0), rng, batch)]
     log = [
@@ -118,8 +119,8 @@ def knowledge(player: Policy, state: State, log: list[Feedback], rng: Rng) -> di
 def check_catch_up(policy: Any, trial: Trial) -> None:
     """A history learned in one call gives the same state as one learned round by round."""
     player, world, rng = start_trial(policy, trial, 0)
-    if player.traits.randomised:  # it learns only from its own draws
-        return
+    if player.traits.randomised:
+        raise Skipped("it is randomised, and learns only from its own draws")
     own = learns_histories(player)
     count, draw = world.horizon, np.random.default_rng([trial.seed, world.horizon])
     x = random_sets(world.problem.n_arms, world.problem.budget, (count,), [trial.seed])
@@ -189,8 +190,8 @@ class InOtherUnits(Wrapper):
 def check_units(policy: Any, trial: Trial) -> None:
     """Rewards and their ranges times a factor give the same decisions, and estimates times that factor."""
     player = start_trial(policy, trial, 0)[0]
-    if player.traits.needs_world:  # it knows the rewards in the units of the world
-        return
+    if player.traits.needs_world:
+        raise Skipped("it is told the world, in whose units the rewards are")
     remedy = "let bonuses, penalties and priors grow with the width of problem.reward_range"
     usual, known = run_in_units(policy, trial, 1.0)
     for factor in FACTORS:
@@ -278,7 +279,7 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
     rng = Rng(seed, rows_of((3,)))
     world = environment.draw(rng.at(Purpose.WORLD), (3,))
     if not isinstance(world, ForeseeableWorld):
-        return
+        raise Skipped("the world has no course, score_rounds and best_of_rounds")
     n, budget, last = world.problem.n_arms, world.problem.budget, world.horizon
     x = random_sets(n, budget, (2, 3, last), [seed, last])
     together, each = world.score_rounds(1, x), score_each(world, 1, x)
@@ -292,7 +293,7 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
     for first, end in pairwise([1, *world.graph_changes, last + 1]):
         course = world.course(first, end - 1, rng)
         if course is None:
-            return
+            raise Skipped(f"the world cannot tell the course of rounds {first} to {end - 1}")
         course = drawn(course, first, end - 1, rng)
         noise, baseline = (np.broadcast_to(part, course.rewards.shape) for part in course[2:4])
         for t in range(first, end):
@@ -308,7 +309,7 @@ def check_course(environment: Any, seed: int, draws: int) -> None:
 def check_delay_rounds(delay: Any, seed: int, rounds: int, replications: int) -> None:
     """The delays of many rounds drawn at once are those drawn round by round."""
     if delay.depends_on_rewards:
-        return
+        raise Skipped("the delay depends on rewards")
     for batch in ((), (replications,), (2, replications // 2)):
         rng, numbers = Rng(seed, rows_of(batch)), np.arange(1, rounds + 1)
         together = np.asarray(delay.draw_rounds(numbers, rng, batch))

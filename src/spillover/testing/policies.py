@@ -24,6 +24,7 @@ from spillover.testing.trial import (
     Pure,
     ReloadedArrays,
     ReloadedJSON,
+    Skipped,
     Trial,
     demand,
     demand_equal,
@@ -44,25 +45,28 @@ DELAYS = (ConstantDelay(3), UniformDelay(0, 6), SCATTERED)
 
 def check_policy(
     policy: AnyPolicy, *, environment: Environment | None = None, seed: int = 0, edge_shapes: bool = True
-) -> None:
+) -> list[str]:
     """Check the contract of `spillover.contracts.Policy`.
 
     environment: where to test it, with a short horizon; by default five arms, of which two are played. A policy that
         uses context, fits a baseline or does without z is also tested where there is context, a baseline or no z.
     edge_shapes: also test one arm, all arms at once, no rewards at all, a single round and a graph with a cycle; set
         it to False for a policy that works with a fixed number of arms only.
+    Returns the checks that were skipped, with the reasons.
 
     >>> import spillover as sp
-    >>> check_policy(sp.Uniform(), edge_shapes=False)  # silence: it keeps the contract
+    >>> "check_grid: it has no grids" in check_policy(sp.Uniform(), edge_shapes=False)  # it keeps the contract
+    True
     """
     usual = SyntheticSEM(n_arms=5, budget=2, edge_density=0.2, horizon=30, changes=(12,), law="beta")
     trial = Trial(environment or usual, seed)
-    run_checks(policy, POLICY_CHECKS, trial)
+    skipped = run_checks(policy, POLICY_CHECKS, trial)
     if environment is None:
         for demanding in demanding_worlds(as_policy(policy), usual):
             run_checks(policy, DEMANDING_CHECKS, Trial(demanding, seed))
     if edge_shapes:
-        run_checks(policy, (check_edge_shapes,), trial)
+        skipped += run_checks(policy, (check_edge_shapes,), trial)
+    return skipped
 
 
 def demanding_worlds(player: Policy, usual: SyntheticSEM) -> list[SyntheticSEM]:
@@ -81,7 +85,7 @@ def check_parts(policy: Any, trial: Trial) -> None:
     """A policy that accepts missing outcomes works with arms that report at different times, row by row."""
     player, world, _ = start_trial(policy, trial, 0)
     if not player.traits.accepts_missing:
-        return
+        raise Skipped("accepts_missing is False")
     n = world.problem.n_arms
     late = ArmDelays(tuple(LossyDelay(UniformDelay(0, 1 + arm), 0.1) for arm in range(n)))
     run_around(Feasible, policy, trial, late)
@@ -210,7 +214,7 @@ def check_grid(policy: Any, trial: Trial) -> None:
     values = {name: value_of(policy, name) for name in as_policy(policy).grids}
     names = [name for name, value in values.items() if isinstance(value, int | float | np.number)]
     if not names:
-        return
+        raise Skipped("it has no grids")
     # each hyperparameter gets an axis of its own with two equal values: only the shapes are new
     axes = {name: [2 if k == j else 1 for j in range(len(names))] for k, name in enumerate(names)}
     grid = with_values(policy, {name: np.full(shape, float(values[name])) for name, shape in axes.items()})

@@ -21,12 +21,21 @@ from spillover.types import Array, Batch, BoolArray, Choice, Explanation, Feedba
 Arrays = dict[str, NDArray[Any]]
 
 
-def run_checks(subject: Any, checks: tuple[Callable[..., None], ...], *arguments: Any) -> None:
-    """Run checks one after another; an exception in the tested object breaks the contract too."""
-    name = type(subject).__name__
+class Skipped(Exception):
+    """A check does not apply to what is tested, for the reason given."""
+
+
+def run_checks(subject: Any, checks: tuple[Callable[..., None], ...], *arguments: Any) -> list[str]:
+    """Run checks one after another; an exception in the tested object breaks the contract too.
+
+    Returns those that were skipped, each with the reason.
+    """
+    name, skipped = type(subject).__name__, []
     for check in checks:
         try:
             check(subject, *arguments)
+        except Skipped as reason:
+            skipped.append(f"{check.__name__}: {reason}")
         except AssertionError as error:
             raise AssertionError(f"{name}: {error} [{check.__name__}]") from error
         except Exception as error:
@@ -34,6 +43,7 @@ def run_checks(subject: Any, checks: tuple[Callable[..., None], ...], *arguments
             raise AssertionError(
                 f"{name}: raised {type(error).__name__}: {error}. Promised: {promise} [{check.__name__}]"
             ) from error
+    return skipped
 
 
 def demand(kept: bool, broken: str, remedy: str) -> None:

@@ -20,13 +20,13 @@ from spillover.types import Array, Batch, Problem
 
 
 @dataclass(frozen=True, kw_only=True)
-class MisdatedNDCSEM(NDCSEM):
-    """NDC-SEM that discounts every outcome as one that was played `assumed` rounds ago."""
+class Misdated:
+    """A policy that takes every outcome to have been played `assumed` rounds ago."""
 
     assumed: int = 50
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        super().__post_init__()  # type: ignore[misc]  # of the policy
         validate.whole("assumed", self.assumed, 0)
 
     @property
@@ -35,18 +35,13 @@ class MisdatedNDCSEM(NDCSEM):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MisdatedSwitchingSEM(SwitchingSEM):
+class MisdatedNDCSEM(Misdated, NDCSEM):
+    """NDC-SEM that discounts every outcome as one that was played `assumed` rounds ago."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MisdatedSwitchingSEM(Misdated, SwitchingSEM):
     """Switching-SEM that takes every outcome to have been played `assumed` rounds ago."""
-
-    assumed: int = 50
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validate.whole("assumed", self.assumed, 0)
-
-    @property
-    def assumed_delay(self) -> int:
-        return self.assumed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,10 @@ from spillover.figures.flows import Page, curves, distances
 from spillover.metrics import Interval
 from spillover.study import Request
 from spillover_studies.covid import LITERAL, CovidPlan, clustered_interval, plan_for
-from spillover_studies.covid import report as covid
 from spillover_studies.covid.plan import BOUNDED_RULE, PAPER_RULE, planned_runs
 from spillover_studies.covid.record import MissingData, simulated_outbreak
+from spillover_studies.covid.report import figures as covid
+from spillover_studies.covid.report import write_covid_report
 from spillover_studies.covid.report.figures import CHOSEN, FORCED, RADIUS, STARTING, frame_of, places
 from spillover_studies.covid.report.measures import format_ci, overlaps, recovery
 from spillover_studies.covid.report.tables import contribution_table, reward_table
@@ -45,7 +46,7 @@ def study(small_study):
 
 @pytest.fixture(scope="module")
 def page(study, quick_figures):
-    return covid.write_covid_report(study.folder)
+    return write_covid_report(study.folder)
 
 
 def test_every_section_and_figure_is_there(page) -> None:
@@ -75,7 +76,7 @@ def test_the_page_is_self_contained(page) -> None:
 
 @pytest.fixture(scope="module")
 def simulated_page(simulated_study, quick_figures):
-    return covid.write_covid_report(simulated_study.folder)
+    return write_covid_report(simulated_study.folder)
 
 
 def test_simulated_data_are_marked_in_the_title_and_every_caption(simulated_page) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from spillover.report.claims import FAILS, HOLDS, OPEN, UNCHECKABLE, Claim, Variant, by_measures, sign_verdict
+from spillover.report.claims import FAILS, HOLDS, OPEN, UNCHECKABLE, Claim, Variant, sign_verdict
 from spillover.types import Array
 from spillover_studies.covid import LABELS, LITERAL, SEMI, CovidResults
 from spillover_studies.covid.plan import PAPER_RULE
@@ -90,11 +90,10 @@ def estimation(study: CovidResults, texts: Texts) -> Iterator[Claim]:
         signed(texts, key, other.values - primary, "below", other=other)
         for key, other in (("known", naive), ("alone", alone))
     ]
-    yield texts.claim(
+    yield texts.measured_claim(
         "estimation",
-        by_measures(*(bar.verdict for bar in bars)),
-        (*bars, *estimation_variants(study, texts, errors)),
-        by_measures(*(bar.one for bar in bars)),
+        bars,
+        estimation_variants(study, texts, errors),
         error=Measured(primary),
         share=float(primary.mean()) / level,
         level=level,
@@ -134,11 +133,10 @@ def helps(study: CovidResults, texts: Texts) -> Claim:
         signed(texts, "measure", more, "more", score=SCORES[score])
         for score, more in (("common", common), ("specific", specific))
     ]
-    return texts.claim(
+    return texts.measured_claim(
         "helps",
-        by_measures(*(measure.verdict for measure in measures)),
-        (*measures, signed(texts, "saved", saved, "saved")),
-        by_measures(*(measure.one for measure in measures)),
+        measures,
+        [signed(texts, "saved", saved, "saved")],
         common=Measured(common),
         without=format_number(without[..., -1].mean()),
         specific=Measured(specific),
@@ -192,11 +190,10 @@ def advantage(study: CovidResults, texts: Texts) -> Claim:
         "semi-synthetic, on [0, 1]": true_shares("unit"),
     }
     ours, theirs = (best_share(study, name).mean() for name in COMPARISONS["cases"])
-    return texts.claim(
+    return texts.measured_claim(
         "advantage",
-        by_measures(*(measure.verdict for measure in measures)),
-        (*measures, *(signed(texts, "share", values, words=label) for label, values in others.items())),
-        by_measures(*(measure.one for measure in measures)),
+        measures,
+        [signed(texts, "share", values, words=label) for label, values in others.items()],
         ours=ours,
         theirs=theirs,
         shares=Measured(found),
@@ -294,11 +291,10 @@ def contribution(study: CovidResults, texts: Texts) -> Iterator[Claim]:
         ),
     )
     others = (due_variant(texts, f"{label}, of A*", *graph_share(study, rule)) for rule, label in OTHER_RULES.items())
-    yield texts.claim(
+    yield texts.measured_claim(
         "causal",
-        by_measures(*(variant.verdict for variant in graphs)),
-        (*graphs, *others),
-        by_measures(*(variant.one for variant in graphs)),
+        graphs,
+        others,
         differ=Measured(pair[0]),
         due=Measured(pair[1]),
         found=found,

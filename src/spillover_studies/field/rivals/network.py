@@ -11,7 +11,7 @@ from spillover.contracts import Traits
 from spillover.core import CorePolicy, Lesson, Turn, choose_top, inner, later, uniform
 from spillover.rng import Rng
 from spillover.types import Amount, Array, BoolArray, Constant, Finite, IntArray, Problem, Rounds
-from spillover_studies.field.rivals.nodewise import RIDGE, backward, first_numbers, forward, unit_of
+from spillover_studies.field.rivals.nodewise import RIDGE, backward, first_numbers, forward, take_root, unit_of
 
 MOST_UNITS = 12
 
@@ -36,6 +36,7 @@ class SetsState(NamedTuple):
     near: Constant[BoolArray]  # (n, n): whose decisions an outcome depends on
     counts: Amount  # (2^n,)
     sums: Finite  # (2^n, n): of outcomes in units
+    squares: Amount  # (n,): of each outcome, summed over all sets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +66,7 @@ class NetworkETC(CorePolicy):
         if self.traits.knows_structure:
             validate.require(problem.structure is not None, "structure", problem.structure, "known neighbours, (n, n)")
             near = np.isnan(np.asarray(problem.structure, float)) | np.eye(n, dtype=np.bool_)
-        seen = {"near": near, "counts": np.zeros(2**n), "sums": np.zeros((2**n, n))}
+        seen = {"near": near, "counts": np.zeros(2**n), "sums": np.zeros((2**n, n)), "squares": np.zeros(n)}
         return SetsState(**first_numbers(problem), unit=unit_of(problem), **seen)
 
     def prepare(self, s: Any) -> Any:
@@ -80,6 +81,7 @@ class NetworkETC(CorePolicy):
             s.counts[number] += 1.0
             for i in range(s.n_arms):
                 s.sums[number, i] += lesson.y[i] / s.unit
+                s.squares[i] += (lesson.y[i] / s.unit) ** 2
 
     def decide(self, s: Any, turn: Turn, x: Any) -> None:
         if s.rounds < self.explore or not s.counts.any():
@@ -130,7 +132,7 @@ class SparseNetworkETC(NetworkETC):
     Characters are orthonormal under a design that takes each unit with probability 1/2, and the Lasso is then a
     threshold on each coefficient, which is how it is solved here; with a budget below n that is an approximation.
 
-    threshold: in standard errors of a coefficient for outcomes with a deviation of one unit.
+    threshold: in multiples of what the largest of all coefficients reaches by chance, sqrt(2 log 2^n) standard errors.
     """
 
     threshold: float = 1.0
@@ -147,12 +149,15 @@ class SparseNetworkETC(NetworkETC):
             return
         payoff, found = turn.room[0], turn.room[1]
         payoff[:], rounds = 0.0, s.counts.sum()
+        least = self.threshold * math.sqrt(2.0 * math.log(found.shape[0]))
         for i in range(s.n_arms):
+            mean = s.sums[:, i].sum() / rounds
+            error = math.sqrt(max(s.squares[i] / rounds - mean**2, 0.0) / rounds)
             for number in range(found.shape[0]):
                 found[number] = s.sums[number, i] / rounds
             transform(found)
             for k in range(1, found.shape[0]):
-                size = abs(found[k]) - self.threshold / math.sqrt(rounds)
+                size = abs(found[k]) - least * error
                 found[k] = math.copysign(size, found[k]) if size > 0.0 else 0.0
             transform(found)
             for number in range(found.shape[0]):
@@ -240,14 +245,3 @@ class NETC(CorePolicy):
                 if abs(found[j]) > self.threshold / math.sqrt(s.gram[j, j] + RIDGE):
                     scores[j] += found[j]
         choose_top(scores, s.budget, turn, x)
-
-
-@inner
-def take_root(gram: Any, root: Any) -> None:
-    """The root L of gram + ridge, L L'."""
-    for j in range(gram.shape[0]):
-        for k in range(j + 1):
-            left = gram[j, k] + (RIDGE if j == k else 0.0)
-            for m in range(k):
-                left -= root[j, m] * root[k, m]
-            root[j, k] = math.sqrt(left) if j == k else left / root[k, k]

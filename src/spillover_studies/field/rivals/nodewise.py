@@ -153,18 +153,23 @@ def add_to_node(nodes: Any, i: int, lesson: Any, weight: float) -> None:
 @inner
 def solve_node(nodes: Any, i: int, room: Any) -> None:
     """The root L of a node's matrix, L L', and its coefficients."""
-    gram, root, found = nodes.gram[i], room.root[i], room.found[i]
-    size = found.shape[0]
-    for j in range(size):
+    root, found = room.root[i], room.found[i]
+    take_root(nodes.gram[i], root)
+    for j in range(found.shape[0]):
+        found[j] = nodes.cross[i, j]
+    forward(root, found)
+    backward(root, found)
+
+
+@inner
+def take_root(gram: Any, root: Any) -> None:
+    """The root L of gram + ridge, L L'."""
+    for j in range(gram.shape[0]):
         for k in range(j + 1):
             left = gram[j, k] + (RIDGE if j == k else 0.0)
             for m in range(k):
                 left -= root[j, m] * root[k, m]
             root[j, k] = math.sqrt(max(left, LEAST)) if j == k else left / root[k, k]
-    for j in range(size):
-        found[j] = nodes.cross[i, j]
-    forward(root, found)
-    backward(root, found)
 
 
 @inner

@@ -10,7 +10,6 @@ from spillover.report.claims import (
     OPEN,
     Claim,
     Variant,
-    by_measures,
     format_ci,
     paired_interval,
     sign_verdict,
@@ -132,16 +131,14 @@ def smoother(results: Results) -> Claim:
     printed = by_delay(lambda d: least(jumps(d, PRINTED)))
     cause = interval_by_delay(discount.__getitem__, 2)
     random = Slopes(results.record("fresh", "50", "random"))
-    return TEXTS.claim(
+    return TEXTS.measured_claim(
         "smoother",
-        by_measures(*(measure.verdict for measure in measures)),
+        measures,
         (
-            *measures,
             *(at(delay) for delay in DELAYS),
             TEXTS.variant("given", bends_less(PRINTED), conditions=TUNINGS[PRINTED], finding=printed),
             TEXTS.variant("discount", sign_verdict(*discount.values()), finding=cause),
         ),
-        by_measures(*(measure.one for measure in measures)),
         least=by_delay(lambda d: least(jumps(d))),
         before=random.before.mean(),
         after=random.after.mean(),
