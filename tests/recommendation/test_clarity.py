@@ -8,10 +8,11 @@ import pytest
 import spillover as sp
 from spillover.assessment import assess
 from spillover.assessment.findings import WARNING, Finding
-from spillover.constraints import Include, Unavailable
+from spillover.constraints import Unavailable
 from spillover.reasons import reasons
-from spillover.recommendation.clarity import HORIZON, probability_of_wrong, unclear, value_of_learning
+from spillover.recommendation.clarity import HORIZON, best_trial, probability_of_wrong, unclear, value_of_learning
 from spillover.recommendation.estimates import graph_of
+from spillover.regression import estimate_effects
 from tests.assessment.worlds import table
 from tests.recommendation.answers import explanation
 from tests.recommendation.histories import answer, history
@@ -158,16 +159,17 @@ def test_an_arm_that_was_always_chosen_is_not_worth_a_trial() -> None:
 
 
 def test_a_trial_takes_the_place_that_limits_allow() -> None:
-    alike = noisy_table(1.0)
-    chosen = sum(np.asarray(alike[f"promo_{name}"], float) for name in ("bread", "eggs", "fish"))
-    alike |= {"sales": 20 + chosen + 2.0 * np.random.default_rng(2).normal(size=30)}
-    free = sp.next_decision(alike, budget=2)
-    assert free.trial is not None
-    assert free.trial.instead_of is not None
-    bound = sp.next_decision(alike, budget=2, constraints=[Include([free.trial.instead_of])])
-    assert bound.choose == free.choose
-    assert bound.trial is not None
-    assert bound.trial.instead_of in set(free.choose) - {free.trial.instead_of}
+    x = np.random.default_rng(0).random((30, 3)) < 0.5
+    found = estimate_effects(x.astype(float), x.sum(axis=1, keepdims=True), np.zeros((30, 0)), np.zeros(0))
+    unsure = found._replace(covariance=np.eye(3), noise=0.1, average=np.full(3, 0.5))
+    score, best = np.array([1.0, 0.9, 0.8]), np.array([True, True, False])
+    free = best_trial(score, best, 2, unsure, lambda trial: True)
+    bound = best_trial(score, best, 2, unsure, lambda trial: bool(trial[1]))
+    assert free is not None
+    assert bound is not None
+    assert (free[:2], bound[:2]) == ((2, 1), (2, 0))
+    assert bound[2].cost / bound[2].rounds == pytest.approx(0.2)
+    assert best_trial(score, best, 2, unsure, lambda trial: False) is None
 
 
 @pytest.mark.parametrize("level", [0.0, 5.0])

@@ -5,7 +5,8 @@ import types as python
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numba.core.dispatcher import Dispatcher
@@ -91,22 +92,44 @@ def is_helper(kind: type, name: str) -> bool:
     return isinstance(getattr(kind, name, None), python.FunctionType) and not hasattr(Policy, name)
 
 
+class Named(NamedTuple):
+    """What the functions of a class name: its own functions, and attributes that may be numbers or graph learners."""
+
+    functions: tuple[str, ...]
+    attributes: tuple[str, ...]
+    by_play: frozenset[str]  # all names that `note_play` uses
+    now: list[Any]  # the functions when they were looked at
+
+
+NAMED: WeakKeyDictionary[type, Named] = WeakKeyDictionary()
+
+
+def named_by(kind: type) -> Named:
+    """What the functions of a class name: a subclass, a mixin or an assignment may have replaced them."""
+    known = NAMED.get(kind)
+    if known is None or known.now != [getattr(kind, name, None) for name in known.functions]:
+        names = sorted(frozenset().union(*(used_names(kind, each) for each in FUNCTIONS)))
+        functions = *FUNCTIONS, *(name for name in names if name not in FUNCTIONS and is_helper(kind, name))
+        own = {each.name for each in fields(kind)}
+        attributes = (name for name in names if name in own or (hasattr(kind, name) and not hasattr(Policy, name)))
+        rest = tuple(name for name in attributes if name not in functions)
+        now = [getattr(kind, name, None) for name in functions]
+        known = NAMED[kind] = Named(functions, rest, used_names(kind, "note_play"), now)
+    return known
+
+
 def seen_of(policy: Any) -> tuple[list[str], list[str], list[str]]:
     """What the functions of a policy see of it: numbers and arrays, functions, and graph learners, by name."""
-    kind = type(policy)
-    names = sorted(frozenset().union(*(used_names(kind, each) for each in FUNCTIONS)))
-    functions = [*FUNCTIONS, *(name for name in names if name not in FUNCTIONS and is_helper(kind, name))]
-    functions = [name for name in functions if getattr(kind, name, None) is not None]
-    given, grids = [each.name for each in fields(policy)], policy.grids
+    kind, grids = type(policy), policy.grids
+    known, learners = named_by(kind), []
+    functions = [name for name in known.functions if getattr(kind, name, None) is not None]
+    given = [each.name for each in fields(policy)]
     numbers = [name for name in given if is_number(getattr(policy, name)) or name in grids]
-    learners = []
-    for name in names:
-        if name in functions or name in numbers or hasattr(Policy, name) or not hasattr(policy, name):
-            continue
+    for name in known.attributes:
         value = getattr(policy, name)
         if hasattr(value, "own_numbers"):
             learners.append(name)
-        elif is_number(value) or is_array(value):
+        elif name not in numbers and (is_number(value) or is_array(value)):
             numbers.append(name)
     return numbers, functions, learners
 

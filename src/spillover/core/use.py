@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover.core.driver import Drivers, Functions, drivers, plain_drivers
-from spillover.core.own import FUNCTIONS, makes_arrays, own_numbers, reached, used_names
+from spillover.core.own import FUNCTIONS, makes_arrays, named_by, own_numbers, reached
 from spillover.core.record import Fields, fields_of, record_class, table_of
 from spillover.kernels.drawing import SMALL_BUDGET
 from spillover.rng import Rng
@@ -91,7 +91,7 @@ def moved_fields(policy: "CorePolicy", names: tuple[str, ...]) -> list[str]:
     """The fields of a state that a round of play may change: all that `note_play` names."""
     if not policy.compiled and policy.note_play is not None:
         return list(names)
-    named = used_names(type(policy), "note_play")
+    named = named_by(type(policy)).by_play
     return [name for name in names if name == "rounds" or name in named]
 
 

@@ -9,6 +9,7 @@ from spillover.kernels.arithmetic import bits_of, double_of
 from spillover.kernels.compiling import gufunc
 from spillover.kernels.decorators import bare
 from spillover.kernels.drawing import selected_border
+from spillover.kernels.switching import added
 
 MOST_SORTED: Final = 32  # as many of the best scores are found by insertion, more by selection from all
 MANY_ARMS: Final = 500  # with more, arms without rewards share what is expected of them at levels that are about equal
@@ -48,22 +49,6 @@ def normal_excess(gap, deviation):
 def excess_of_normal(gap, deviation, found):
     """E[m+] for a normal m with mean `gap`; the error is below 4e-10 deviations."""
     found[0] = normal_excess(gap, deviation)
-
-
-@njit(inline="always", error_model="numpy")
-def added(values):
-    """The sum, in four partial sums."""
-    size = values.shape[0]
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    whole = size - size % 4
-    for k in range(0, whole, 4):
-        first += values[k]
-        second += values[k + 1]
-        third += values[k + 2]
-        fourth += values[k + 3]
-    for k in range(whole, size):
-        first += values[k]
-    return (first + second) + (third + fourth)
 
 
 @njit(inline="always", error_model="numpy")

@@ -156,7 +156,8 @@ class Books:
         waiting, details = {}, {}
         for row, played in enumerate(pending):
             carried: list[Any] = [None if column is None else column[row].copy() for column in choices]
-            waiting[played] = Choice(*carried)
+            choice = Choice(*carried)
+            waiting[played] = choice._replace(memo=None) if is_nothing(choice.memo) else choice
             known = only_round(self.details(places[row : row + 1]))
             if any(part is not None for part in known):
                 details[played] = known
@@ -170,6 +171,11 @@ class Books:
             tuple(np.flatnonzero(self.absent[position]).tolist()),
             context.copy() if context.size and not np.isnan(context).any() else None,
         )
+
+
+def is_nothing(memo: Any) -> bool:
+    """Whether a round has no memo, though others have."""
+    return memo is not None and bool(np.isnan(memo).all())
 
 
 def books_of(book: Book, problem: Problem) -> Books:

@@ -258,7 +258,8 @@ class ManyReader:
         for name, value in (("probability", like.probability), ("memo", like.memo)):
             if value is not None:
                 found[name] = self.take(f"{PENDING}{name}", value.dtype, (count, *value.shape[1:]))
-                good = np.isfinite(found[name]).reshape(count, -1).all(axis=-1)
+                good, nothing = (each(found[name]).reshape(count, -1).all(axis=-1) for each in (np.isfinite, np.isnan))
+                good |= nothing if name == "memo" else False
                 self.require(good, f"{PENDING}{name}", found[name], "finite numbers", learners)
         if "probability" in found:
             p = found["probability"]

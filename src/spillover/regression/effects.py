@@ -27,6 +27,7 @@ PARTS = ("level", "lags", "changes", "outliers", "saturation", "shared")  # that
 HELPFUL = 0.95  # prior probability that arms help on average: otherwise nobody would choose them
 ROUNDING = 1e-12  # of an outcome's variance: what is smaller is no noise
 DIRECT = ("own", "total", "cross")  # blocks of effects in the same round
+IN_TOTAL = ("own", "total", "step", "lag", "lag_mean", "moved")  # blocks of an arm's total, where there is one outcome
 
 
 class Effects(NamedTuple):
@@ -226,9 +227,7 @@ def likely_helpful(total: Array, covariance: Array) -> tuple[Array, Array]:
     return total + slope * more, covariance - np.outer(slope, slope) * more * (average + more)
 
 
-def sums_over_blocks(
-    block: tuple[str, ...], n: int, coming: Array, wanted: Sequence[str] = ("own", "total", "lag", "lag_mean", "moved")
-) -> Array:
+def sums_over_blocks(block: tuple[str, ...], n: int, coming: Array, wanted: Sequence[str] = IN_TOTAL) -> Array:
     """What of each coefficient is part of the total of each arm, (n, columns)."""
     found, seen = np.zeros((n, len(block))), dict.fromkeys(block, 0)
     for place, name in enumerate(block):

@@ -9,8 +9,9 @@ from spillover.types import Array
 TAILS = 4.0  # degrees of freedom of Student's t
 BETTER = 3.0  # log likelihood by which t must fit better than a normal distribution
 STEPS = 30  # towards the scale of the residuals
-FEW_VALUES = 20
+FEW_VALUES = 20  # of few different outcomes, rare events among them, none is a mistake
 LEAST_SLOPE = 0.2  # of the influence function, on average
+TINY = np.finfo(float).tiny
 
 
 def without_outliers(outcomes: Array, fitted: Array) -> Array:
@@ -22,28 +23,25 @@ def without_outliers(outcomes: Array, fitted: Array) -> Array:
     >>> bool((without_outliers(y, np.full((40, 1), 19.5)) == y).all())
     True
     """
-    found = outcomes.copy()
-    for i, known in enumerate(np.isfinite(outcomes).T):
-        here, expected = outcomes[known, i], fitted[known, i]
-        rest = here - expected
-        values = len(np.unique(here))  # of few different ones, rare events among them, none is a mistake
-        varied = float((rest**2).sum()) > 1e-18 * float((here**2).sum())
-        if varied and values > min(FEW_VALUES, len(rest) / 2):
-            found[known, i] = expected + without_tails(rest)
-    return found
+    known = np.isfinite(outcomes)
+    rounds = np.maximum(known.sum(axis=0), 1)
 
+    def average(values: Array) -> Array:
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / rounds)
 
-def without_tails(rest: Array) -> Array:
-    """Residuals of one outcome with outliers pulled in; the same if a normal distribution fits them about as well."""
-    rounds, normal = len(rest), float((rest**2).mean())
-    variance = float(1.4826 * np.median(np.abs(rest))) ** 2 + 1e-6 * normal
+    rest = np.where(known, outcomes - fitted, 0.0)
+    normal = average(rest**2)
+    middle = [np.median(np.abs(part[here])) if here.any() else 0.0 for part, here in zip(rest.T, known.T, strict=True)]
+    variance = (1.4826 * np.array(middle)) ** 2 + 1e-6 * normal + TINY
     for _ in range(STEPS):
-        variance = float(((TAILS + 1) / (TAILS + rest**2 / variance) * rest**2).mean()) + 1e-12 * normal
+        variance = average((TAILS + 1) / (TAILS + rest**2 / variance) * rest**2) + 1e-12 * normal + TINY
     square = rest**2 / variance
     constant = lgamma((TAILS + 1) / 2) - lgamma(TAILS / 2) - 0.5 * log(TAILS * pi)
-    fat = rounds * (constant - 0.5 * log(variance)) - (TAILS + 1) / 2 * float(np.log1p(square / TAILS).sum())
-    if fat <= -0.5 * rounds * (log(2 * pi * normal) + 1.0) + BETTER:
-        return rest
+    fat = constant - 0.5 * np.log(variance) - (TAILS + 1) / 2 * average(np.log1p(square / TAILS))
+    better = rounds * (fat + 0.5 * (np.log(2 * pi * normal + TINY) + 1.0)) > BETTER
     influence = (TAILS + 1) * rest / (TAILS + square)
-    slope = float(((TAILS + 1) * (TAILS - square) / (TAILS + square) ** 2).mean())
-    return np.asarray(influence / max(slope, LEAST_SLOPE))
+    slope = average((TAILS + 1) * (TAILS - square) / (TAILS + square) ** 2)
+    values = 1 + (np.diff(np.sort(outcomes, axis=0), axis=0) > 0).sum(axis=0)
+    varied = normal > 1e-18 * average(outcomes**2)
+    pulled = known & better & varied & (values > np.minimum(FEW_VALUES, rounds / 2))
+    return np.asarray(np.where(pulled, fitted + influence / np.maximum(slope, LEAST_SLOPE), outcomes))

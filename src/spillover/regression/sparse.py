@@ -30,6 +30,8 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     precision: (n, n, n), X'X of each outcome. moments: (n, n), X'y of each outcome. noise: (n,), variances.
     The share of cross effects and all prior variances are estimated along the way.
     """
+    from scipy.special import expit  # imported here, because simulations do not need SciPy
+
     n = len(moments)
     own, other = np.eye(n, dtype=bool), ~np.eye(n, dtype=bool)
     squares = np.maximum(np.diagonal(precision, axis1=1, axis2=2), 0.0)
@@ -39,27 +41,28 @@ def sparse_effects(precision: Array, moments: Array, noise: Array) -> SparseEffe
     centre = float(first.mean()) if len(first) else 0.0
     effects = np.diag(np.full(n, centre))  # sparse from the start
     effects[seen_own, seen_own] = first
-    probability, variance = own.astype(float), np.zeros((n, n))
+    probability = own.astype(float)
     usual = float(np.mean(np.square(np.diag(effects)))) + 1e-12
     spread = float(np.var(np.diag(effects))) + 0.1 * usual
     slab, share = SLAB * usual, 1.0 / n
     rest = moments - np.einsum("iab,ib->ia", precision, effects)
     for sweep in range(SWEEPS):
         before, heat = effects.copy(), max(1.0, HEAT * COOLING**sweep)
-        felt = heat * noise
+        felt = heat * noise[:, None]
+        seen = squares / felt
+        width = 1.0 / (seen + 1.0 / slab)
+        odds = np.log(share / (1.0 - share)) + 0.5 * np.log(width / slab)
+        own_width = 1.0 / (np.diagonal(seen) + 1.0 / spread)
+        mean = np.empty((n, n))
         for j in range(n):
-            seen = squares[:, j] / felt
-            pull = (rest[:, j] + squares[:, j] * effects[:, j]) / felt
-            width = 1.0 / (seen + 1.0 / slab)
-            mean = width * pull
-            odds = np.log(share / (1.0 - share)) + 0.5 * np.log(width / slab) + 0.5 * mean**2 / width
-            here = 1.0 / (1.0 + np.exp(-np.clip(odds, -40.0, 40.0)))
-            new = here * mean
-            probability[:, j], variance[:, j] = here, here * (width + mean**2) - new**2
-            variance[j, j] = 1.0 / (seen[j] + 1.0 / spread)
-            probability[j, j], new[j] = 1.0, variance[j, j] * (pull[j] + centre / spread)
+            pull = (rest[:, j] + squares[:, j] * effects[:, j]) / felt[:, 0]
+            mean[:, j] = width[:, j] * pull
+            here = expit(odds[:, j] + 0.5 * mean[:, j] * pull)
+            new = here * mean[:, j]
+            here[j], new[j] = 1.0, own_width[j] * (pull[j] + centre / spread)
             rest -= precision[:, :, j] * (new - effects[:, j])[:, None]
-            effects[:, j] = new
+            probability[:, j], effects[:, j] = here, new
+        variance = np.where(own, own_width[:, None], probability * (width + mean**2) - effects**2)
         edges = float(probability[other].sum())
         share = float(np.clip((edges + 1.0) / (other.sum() + n), 0.1 / n, MOST_EDGES))
         slab = (float((variance + effects**2)[other].sum()) + SLAB * usual) / (edges + 1.0)

@@ -1,6 +1,6 @@
 """Choose by the evidence of the data what else moves the outcomes, besides the choices of a round.
 
-Candidates are a trend, a slowly moving level, effects in later rounds, effects that drift or changed once, and a
+Candidates are a trend, a slowly moving level, effects in later rounds, effects that drift or changed, and a
 context that moves effects. Each is a block of columns whose coefficients have a common variance; a variance of 0 leaves
 the block out. A search climbs the marginal likelihood, and the answers of all good structures are averaged.
 """
@@ -52,7 +52,7 @@ class Structure(NamedTuple):
     cross: float = 0.03  # of effects on the outcomes of other arms
     trend: float = 0.0
     level: float = 0.0
-    drift: float = 0.0
+    drift: float = 0.0  # of effects that move slowly; only with an outcome for each arm
     changes: tuple[int, ...] = ()  # rounds ago at which all effects changed
     lags: int = 0  # rounds in which choices still have effects
     lag_mean: float = 0.0  # of what all arms' later effects have in common
@@ -115,8 +115,11 @@ class Table:
             before = np.vstack([np.tile(amounts.mean(axis=0), (lag, 1)), amounts[:-lag]])
             add("lag", before, lag)
             add("lag_mean", before.sum(axis=1, keepdims=True), lag)
-        for ago in self.knots:  # coefficients of "own" are those of now
-            add("step", amounts * (now < self.rounds - ago)[:, None] * np.sqrt(ago / 20.0), ago)
+        for (
+            ago
+        ) in self.knots:  # with one outcome half of a change, otherwise what effects before had beyond those of now
+            before = (now < self.rounds - ago)[:, None]
+            add("step", amounts * (np.where(before, -1.0, 1.0) if self.m == 1 else before), ago)
         for column in range(self.k if detailed else 0):
             add("moved", amounts * context[:, column : column + 1], column)
         fixed = np.column_stack([np.ones(self.rounds), context])[rows]
@@ -147,9 +150,11 @@ class Table:
     def blocks(self, s: Structure) -> Iterator[tuple[str, IntArray, float]]:
         """The blocks with their columns, (1 or outcomes, columns), and variances."""
         arms = self.place["own", 0]
-        if self.m == 1:
+        if self.m == 1:  # effects before a change are unrelated to those after it, but for what all arms share
             yield "total", self.place["total", 0][None], GRAND_MEAN * s.own
-            yield "own", arms[None], s.own
+            yield "own", arms[None], s.own / (1 + len(s.changes))
+            for ago in s.changes:
+                yield "step", self.of_arm("step", ago), s.own / (1 + len(s.changes))
         else:
             yield "own", arms[:, None], s.own
             yield "total", self.place["total", 0][None], s.cross
@@ -162,14 +167,13 @@ class Table:
                 yield "lag_mean", self.place["lag_mean", lag][None], s.lag_mean
             if s.lag > 0:
                 yield "lag", self.of_arm("lag", lag), s.lag
-        for ago in s.changes:  # the effects before are unrelated to those after, but for what all arms share
-            yield "step", self.of_arm("step", ago), 2.0 * s.own * (1.0 if self.m == 1 else SPREAD) * 20.0 / ago
-            if self.m > 1:
-                yield "step", self.place["step", ago][self.others], 2.0 * s.cross * 20.0 / ago
+        for ago in s.changes if self.m > 1 else ():
+            yield "step", self.of_arm("step", ago), 2.0 * SPREAD * s.own
+            yield "step", self.place["step", ago][self.others], 2.0 * s.cross
         for ago in self.knots[::2] if s.drift > 0 else ():
-            yield "step", self.of_arm("step", ago), s.drift
-        for ago in self.knots[::4] if s.drift > 0 and self.m > 1 else ():
-            yield "step", self.place["step", ago][self.others], 2.0 * s.drift * s.cross / s.own
+            yield "step", self.of_arm("step", ago), s.drift * ago / 20.0
+        for ago in self.knots[::4] if s.drift > 0 else ():
+            yield "step", self.place["step", ago][self.others], 2.0 * s.drift * ago / 20.0 * s.cross / s.own
         for column in range(self.k if s.moved > 0 else 0):
             yield "moved", self.of_arm("moved", column), s.moved
 
@@ -251,8 +255,10 @@ class Table:
         """Pull outliers towards what the layout expects; whether that changed any outcome much."""
         before = self.model.outcomes
         for _ in range(0 if "outliers" in self.without else PULLS):
-            expected = self.model.fitted(layout.places, layout.variance)
+            last, expected = self.model.outcomes, self.model.fitted(layout.places, layout.variance)
             self.model.replace_outcomes(without_outliers(self.measured, expected))
+            if (self.model.outcomes == last).all():
+                break
         return bool(np.abs(self.model.outcomes - before).max(initial=0.0) > PULLED)
 
     def climb_all(self) -> None:
@@ -260,8 +266,7 @@ class Table:
         sizes = ("own",) if self.m == 1 else ("own", "cross")
         level = () if "level" in self.without else ("trend", "level")
         always = (*sizes, *level, *(("moved",) if ("moved", 0) in self.place else ()))
-        drift = ("drift",) if self.knots else ()
-        self.climb(Structure(), (*always, *drift))
+        self.climb(Structure(), (*always, *(("drift",) if self.m > 1 and self.knots else ())))
         changes: tuple[int, ...] = ()
         for _ in range(MOST_CHANGES):
             before = max((s for s in self.scores if not s.drift and s.changes == changes), key=self.score)
