@@ -2,21 +2,26 @@
 
 import http.client
 import json
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import quote, urlsplit
 
 import numpy as np
 
 from benchmarks.service_process import Served, history_file, serving, serving_plain
 from spillover.history import read_history
+from spillover.learner.one import Learner
 from spillover.recommendation.decide import Question, learned
-from spillover.service import Service, SqliteLog
+from spillover.service import Outcome, Service, SqliteLog
+from spillover.service import decisions as decisions_module
+from spillover.service import service as service_module
 from spillover.types import Array
 
 ARMS, BUDGET, PAST = 10, 3, 100
@@ -40,6 +45,7 @@ def compare(quick: bool) -> None:
             print_ratio("decide, 8 connections", servers, decisions, [f"eight {k}" for k in range(8)], count)
             bare = bare_rounds(table, TURNS * count)
             print_ratio("decide, execute and report, 1 connection", servers, whole_rounds, ["rounds"], count, bare=bare)
+            print_steps(folder, TURNS * count)
             many, laps = f"decide, {streams} streams in turn, 1 connection", in_turn(streams)
             count = streams // TURNS
             print_ratio(f"{many}, again", servers, laps, ["new"], count, before=streams)
@@ -72,6 +78,52 @@ def bare_rounds(table: Path, count: int) -> Array:
     return np.array(found[WARM:])
 
 
+# what is timed of a round in the service: where a function is found, its name, and what it does
+STEPS: tuple[tuple[Any, str, str], ...] = (
+    (Service, "decide", "decide"),
+    (decisions_module, "plain_history", "- what is known as a table"),
+    (decisions_module, "learned", "- learn the last round"),
+    (Learner, "explain", "- estimates with their intervals"),
+    (decisions_module, "chosen", "- choose"),
+    (service_module, "issued", "- what is stored of it"),
+    (Service, "execute", "execute"),
+    (Service, "report", "report"),
+    (service_module, "take_items", "- check each outcome"),
+    (SqliteLog, "append", "- written to the disk, of all three"),
+)
+
+
+def print_steps(folder: Path, count: int) -> None:
+    """Print where the processor time of a round goes inside of the service, without HTTP."""
+    spent = defaultdict[str, float](float)
+
+    def timed(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def found(*given: Any, **named: Any) -> Any:
+            start = thread_time()
+            try:
+                return call(*given, **named)
+            finally:
+                spent[name] += thread_time() - start
+
+        return found
+
+    service, rounds = Service(SqliteLog(folder / "steps.db")), range(PAST + 1, PAST + 1 + WARM + count)
+    service.import_history("rounds", folder / "past.parquet", {"budget": BUDGET})
+    with ExitStack() as patches:
+        for place, name, _ in STEPS:
+            patches.enter_context(patch.object(place, name, timed(getattr(place, name), name)))
+        for number in rounds:
+            if number == PAST + WARM + 1:
+                spent.clear()
+            chosen = service.decide("rounds", number).event.chosen
+            service.execute("rounds", number)
+            service.report("rounds", [Outcome(**item) for item in outcomes_of(number, chosen)])
+    service.close()
+    print("of that, in the service, ms of processor time for a round:", flush=True)
+    for _, name, what in STEPS:
+        print(f"  {what:36} {1e3 * spent[name] / count:.2f}", flush=True)
+
+
 def print_ratio(
     title: str,
     servers: tuple[Served, Served],
@@ -89,22 +141,23 @@ def print_ratio(
     """
     turns, each = (TURNS * count, 1) if len(names) == 1 else (TURNS, count)
     wall = np.empty((turns, 2))  # seconds for a request, with all that happens at once
-    took, used = np.empty_like(wall), np.empty_like(wall)  # the median request, and seconds of the processor for one
+    took = np.empty_like(wall)  # the median request
     with ExitStack() as stack:
         opened = [[stack.enter_context(connection(server)) for _ in names] for server in servers]
         for connections in opened if before else ():
             at_once(connections, loop, names, range(PAST + 1, PAST + 1 + before))
+        before_it = [server.processor for server in servers]
         for turn in range(turns):
             start = PAST + 1 + before + turn * each
-            for place, (server, connections) in enumerate(zip(servers, opened, strict=True)):
-                processor, begun = server.processor, perf_counter()
+            for place, connections in enumerate(opened):
+                begun = perf_counter()
                 found = at_once(connections, loop, names, range(start, start + each))
                 wall[turn, place] = (perf_counter() - begun) / len(found)
-                used[turn, place] = (server.processor - processor) / len(found)
                 took[turn, place] = np.median(found)
     ours, plain = 1e3 * np.median(took, axis=0)
     ours_each, plain_each = 1e3 * wall.mean(axis=0)
-    ours_used, plain_used = 1e3 * used.mean(axis=0)
+    used = [server.processor - earlier for server, earlier in zip(servers, before_it, strict=True)]
+    ours_used, plain_used = (1e3 * seconds / (turns * each * len(names)) for seconds in used)
     print(
         f"{title}: {ours / plain:.1f} times a plain endpoint by the median ({ours:.2f} and {plain:.2f} ms), "
         f"{ours_each / plain_each:.1f} by all requests (one every {ours_each:.2f} and {plain_each:.2f} ms), "
@@ -162,13 +215,15 @@ def whole_rounds(opened: http.client.HTTPConnection, stream: str, rounds: range)
     for number in rounds:
         deciding, decision = post(opened, stream, "decisions", {"round": number})
         executing, _ = post(opened, stream, "executions", {"round": number})
-        items: list[dict[str, Any]] = [
-            {"round": number, "arm": f"arm {k}", "y": number * k % 97 / 97} for k in range(1, ARMS + 1)
-        ]
-        items += [{"round": number, "arm": arm, "z": number % 89 / 89} for arm in decision["chosen"]]
-        reporting, _ = post(opened, stream, "outcomes", {"outcomes": items})
+        reporting, _ = post(opened, stream, "outcomes", {"outcomes": outcomes_of(number, decision["chosen"])})
         found.append(deciding + executing + reporting)
     return found
+
+
+def outcomes_of(number: int, chosen: Sequence[str]) -> list[dict[str, Any]]:
+    """All outcomes of a round."""
+    overall = [{"round": number, "arm": f"arm {k}", "y": number * k % 97 / 97} for k in range(1, ARMS + 1)]
+    return overall + [{"round": number, "arm": arm, "z": number % 89 / 89} for arm in chosen]
 
 
 def in_turn(streams: int) -> Loop:

@@ -29,6 +29,9 @@ class MemoryLog(EventLog):
         self.entries.setdefault(head.stream, []).extend(found)
         return found
 
+    def rows(self, statement: str, *values: object) -> list[object]:
+        raise NotImplementedError("no statement is needed: everything is read from lists")
+
     def head(self, stream: str) -> Head:
         entries = self.entries.get(stream)
         return head_after(entries[-1]) if entries else Head(stream=stream)

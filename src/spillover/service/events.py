@@ -15,6 +15,9 @@ START = "0" * 64  # stands for the entry before the first
 # --- events ----------------------------------------------------------------------------------------------------------
 
 
+KINDS: dict[str, type["Event"]] = {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """What all events have: a kind, and plain values to store."""
@@ -22,6 +25,9 @@ class Event:
     kind: ClassVar[str]
     changes_decisions: ClassVar[bool] = True  # whether the next decision may depend on it
     added: ClassVar[tuple[str, ...]] = ()  # fields since the first version: not stored where they are empty
+
+    def __init_subclass__(cls) -> None:
+        KINDS[cls.kind] = cls
 
     def to_dict(self) -> dict[str, Any]:
         """What is stored, as JSON has it (tuples as lists); not to be changed."""
@@ -150,23 +156,6 @@ class RoundsImported(Event):
     kind: ClassVar[str] = "rounds-imported"
     source: str
     rounds: tuple[dict[str, Any], ...]
-
-
-KINDS: dict[str, type[Event]] = {
-    event.kind: event
-    for event in (
-        StreamCreated,
-        SettingsChanged,
-        DecisionIssued,
-        ReasonsKept,
-        DecisionExecuted,
-        ExecutionCorrected,
-        OutcomesReported,
-        OutcomeCorrected,
-        OutcomeExpired,
-        RoundsImported,
-    )
-}
 
 
 def as_tuple(value: Any) -> Any:

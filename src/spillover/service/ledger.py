@@ -179,8 +179,8 @@ class Ledger:
         return changed
 
     def take(self, event: Event, seq: int) -> None:
-        """Take in an event."""
-        TAKEN[type(event)](self, event, seq)
+        """Take in an event, by the method with the name of its kind."""
+        getattr(self, f"take_{event.kind.replace('-', '_')}")(event, seq)
 
     def take_stream_created(self, event: StreamCreated, seq: int) -> None:
         self.settings, self.settings_at = Settings.stored(event.settings), seq
@@ -335,20 +335,6 @@ class Ledger:
         self.x, self.revision = longer(self.x, False), longer(self.revision, 0)
         self.z, self.y = longer(self.z, np.nan), longer(self.y, np.nan)
         self.dose = longer(self.dose, 0.0) if self.settings.doses else self.dose
-
-
-TAKEN: dict[type[Event], Callable[[Ledger, Any, int], None]] = {
-    StreamCreated: Ledger.take_stream_created,
-    SettingsChanged: Ledger.take_settings_changed,
-    DecisionIssued: Ledger.take_decision_issued,
-    ReasonsKept: Ledger.take_reasons_kept,
-    DecisionExecuted: Ledger.take_decision_executed,
-    ExecutionCorrected: Ledger.take_execution_corrected,
-    RoundsImported: Ledger.take_rounds_imported,
-    OutcomesReported: Ledger.take_outcomes_reported,
-    OutcomeCorrected: Ledger.take_outcome_corrected,
-    OutcomeExpired: Ledger.take_outcome_expired,
-}
 
 
 def folded(stream: str, read: Callable[[int], list[Entry]], into: Ledger | None = None) -> Ledger:

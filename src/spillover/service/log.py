@@ -46,7 +46,7 @@ class StripedLock:
 
 
 class EventLog(ABC):
-    """Streams of entries. Threads may share a log.
+    """Streams of entries, in tables of a database. Threads may share a log.
 
     `append` returns when the entries are on disk, all of them, or raises and none is there. Numbers of a stream have no
     gaps. Whoever appends holds the stream's `exclusive` lock while he reads and decides what to append.
@@ -63,64 +63,45 @@ class EventLog(ABC):
         """Append after `head`; Moved if the stream has another one, StorageError if it could not be stored."""
 
     @abstractmethod
-    def head(self, stream: str) -> Head:
-        """The end of a stream; number 0 if there is no such stream."""
-
-    @abstractmethod
-    def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
-        """Entries of a stream in order: those with numbers above `after`, and up to `upto`; `limit` at most."""
-
-    @abstractmethod
-    def with_key(self, stream: str, key: str) -> Entry | None:
-        """The entry with an idempotency key."""
-
-    @abstractmethod
-    def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
-        """The streams by name, those whose names come after `after`; `limit` at most."""
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """What a statement finds. It has {} before names of tables, and ? for values."""
 
     @abstractmethod
     def keep_answer(self, stream: str, seq: int, answer: bytes) -> None:
         """Keep the whole answer to the decision of an entry, beside the entries, as far as that is possible."""
 
     @abstractmethod
-    def kept_answer(self, stream: str, seq: int) -> bytes | None:
-        """The answer that was kept first."""
-
-    def check_ready(self) -> None:
-        """StorageError if an entry could not be appended now, as far as that can be told without appending one."""
-        self.head("")
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections."""
 
-
-class SqlLog(EventLog):
-    """A log in tables of a database: what both kinds read in the same way."""
-
-    @abstractmethod
-    def rows(self, statement: str, *values: Any) -> list[Any]:
-        """What a statement finds. It has {} before names of tables, and ? for values."""
-
     def head(self, stream: str) -> Head:
+        """The end of a stream; number 0 if there is no such stream."""
         found = self.rows("SELECT seq, digest FROM {}streams WHERE name = ?", stream)
         return Head(stream=stream, seq=found[0][0], digest=found[0][1]) if found else Head(stream=stream)
 
     def read(self, stream: str, after: int = 0, limit: int = AT_ONCE, upto: int | None = None) -> list[Entry]:
+        """Entries of a stream in order: those with numbers above `after`, and up to `upto`; `limit` at most."""
         asked = "SELECT * FROM {}entries WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         return [Entry(*row) for row in self.rows(asked, stream, after, 2**62 if upto is None else upto, limit)]
 
     def with_key(self, stream: str, key: str) -> Entry | None:
+        """The entry with an idempotency key."""
         found = self.rows("SELECT * FROM {}entries WHERE stream = ? AND key = ?", stream, key)
         return Entry(*found[0]) if found else None
 
     def streams(self, after: str = "", limit: int = AT_ONCE) -> list[Head]:
+        """The streams by name, those whose names come after `after`; `limit` at most."""
         found = self.rows("SELECT name, seq, digest FROM {}streams WHERE name > ? ORDER BY name LIMIT ?", after, limit)
         return [Head(stream=name, seq=seq, digest=digest) for name, seq, digest in found]
 
     def kept_answer(self, stream: str, seq: int) -> bytes | None:
+        """The answer that was kept first."""
         found = self.rows("SELECT answer FROM {}answers WHERE stream = ? AND seq = ?", stream, seq)
         return bytes(found[0][0]) if found else None
+
+    def check_ready(self) -> None:
+        """StorageError if an entry could not be appended now, as far as that can be told without appending one."""
+        self.head("")
 
 
 def is_address(database: str) -> bool:
@@ -192,7 +173,7 @@ CREATE TABLE IF NOT EXISTS answers (
 Job = tuple[Head, Sequence[Draft], "Future[list[Entry]]"]
 
 
-class SqliteLog(SqlLog):
+class SqliteLog(EventLog):
     """A log in a file. readonly: to look at a file, also while a server uses it.
 
     synchronous: "FULL" loses nothing in a power cut. "NORMAL" would; it is here for the test that shows it.

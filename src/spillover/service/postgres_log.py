@@ -14,7 +14,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from spillover.service.errors import StorageError
 from spillover.service.events import START, Draft, Entry, Head, head_after, sealed
-from spillover.service.log import Moved, SqlLog, StripedLock
+from spillover.service.log import EventLog, Moved, StripedLock
 
 VERSION = 1
 WAIT = 10.0  # seconds for a connection
@@ -47,7 +47,7 @@ ACCEPTED = "an address such as postgresql://user@host/name (with %40 for @ in a 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-class PostgresLog(SqlLog):
+class PostgresLog(EventLog):
     """A log in a database; `address` is a connection string such as postgresql://user@host/name."""
 
     def __init__(self, address: str, *, connections: int = 16) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from spillover.history import History, read_history
 from spillover.history.build_history import complete_outcomes
+from spillover.history.columns import quoted_name
 from spillover.history.context import BUILT_IN
 from spillover.history.record import shows_baseline
 from spillover.history.rounds import calendar
@@ -265,11 +266,6 @@ def next_options(settings: Settings, coming: Coming | None = None) -> list[str]:
             found += ["--unavailable", arm]
         found += ["--round", coming.label] if coming.label is not None else []
     return found
-
-
-def quoted_name(name: str) -> str:
-    """A name for an option: in double quotes if it would be split."""
-    return '"' + name.replace('"', '""') + '"' if set(name) & set(',;="*') else name
 
 
 def as_csv(table: Any) -> bytes:
