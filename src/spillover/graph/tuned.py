@@ -221,7 +221,6 @@ class PaperTunedGraph(SelfTunedGraph):
     """
 
     parts = ("grid",)
-    helpers = ()
 
     def __post_init__(self) -> None:
         _ = self.grid  # validates the parameters
