@@ -53,6 +53,40 @@ def join_lines(lines: Iterable[str]) -> str:
     return "\n".join(map(printable, lines))
 
 
+def first_of(texts: Sequence[str], most: int, count: int | None = None) -> str:
+    """The first of some texts, and how many more there are; count: of all, if not all are given.
+
+    >>> first_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    rest = (len(texts) if count is None else count) - most
+    return ", ".join(texts[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def align_columns(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
+    """Rows with columns of equal width: the first ones (`left`; None: all) aligned left, the others right."""
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    places = [str.ljust if left is None or k < left else str.rjust for k in range(len(widths))]
+    return ["  ".join(place(cell, w) for place, cell, w in zip(places, row, widths, strict=True)) for row in shown]
+
+
+def plain_values(value: Any) -> Any:
+    """A value as JSON has it: dictionaries for tuples with names, lists for others, None for what is not finite.
+
+    >>> plain_values({"ends": (1.5, np.inf), "arms": ("a",)})
+    {'ends': [1.5, None], 'arms': ['a']}
+    """
+    named = value._asdict() if hasattr(value, "_asdict") else value
+    if isinstance(named, dict):
+        return {name: plain_values(part) for name, part in named.items()}
+    if isinstance(value, list | tuple):
+        return [plain_values(part) for part in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
 LISTED_NAMES = 8  # in a sentence
 
 
@@ -62,10 +96,9 @@ def join_names(names: Sequence[str]) -> str:
     >>> join_names(["a", "b", "c"])
     'a, b and c'
     """
-    rest = len(names) - LISTED_NAMES
-    if rest > 0:
-        return f"{', '.join(map(quoted, names[:LISTED_NAMES]))} and {rest} more"
     some = [quoted(name) for name in names]
+    if len(some) > LISTED_NAMES:
+        return first_of(some, LISTED_NAMES)
     return " and ".join([", ".join(some[:-1]), some[-1]] if len(some) > 1 else some)
 
 

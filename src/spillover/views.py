@@ -15,6 +15,7 @@ from spillover.experiments.experiment import Place
 from spillover.experiments.results import Missing, Record, Results
 from spillover.experiments.tune import Tuned
 from spillover.formatting import (
+    align_columns,
     clipped,
     column_texts,
     count_of,
@@ -27,7 +28,7 @@ from spillover.formatting import (
 from spillover.learner import Learner, Learners
 from spillover.metrics import Interval, mean_interval
 from spillover.reasons import Reasons
-from spillover.reasons.render import align_columns, arm_table
+from spillover.reasons.render import arm_table
 from spillover.recommendation.result import Recommendation
 from spillover.recommendation.text import context_lines, headline, note_lines
 from spillover.registry import needed_for
@@ -346,7 +347,7 @@ class ComparisonView(View[PairedComparison]):
     def text(self) -> str:
         rows = [self.row(row) for row in self.shown.rows]
         shown = [[clipped(name, LONGEST_NAME), *rest] for name, *rest in rows[:LINES]]
-        lines = [self.title(), *align_columns([self.headings, *shown])]
+        lines = [self.title(), *align_columns([self.headings, *shown], 2)]
         if len(rows) > LINES:
             lines.append(f"… {len(rows) - LINES} more policies")
         return "\n".join(clipped(line.rstrip(), WIDTH) for line in lines)

@@ -214,6 +214,15 @@ def test_a_budget_is_asked_for_and_checked(folder) -> None:
     refused(folder, SMALL, "budget = 0: must be a whole number from 1 on", options=("--budget", 0))
 
 
+SILENT = """import spillover as sp
+
+class Silent(sp.NDCSEM):
+    @property
+    def traits(self):
+        return super().traits._replace(explains=False)
+"""
+
+
 def test_policies_and_their_parameters(folder) -> None:
     options = ("--budget", 1, "--policy", "ndc-sem", "--set")
     refused(folder, SMALL, "discont must be one of", "did you mean discount?", options=(*options, "discont=1"))
@@ -221,7 +230,7 @@ def test_policies_and_their_parameters(folder) -> None:
     refused(folder, SMALL, "policy = 'oracle': needs the true world", options=("--policy", "oracle"))
     refused(folder, SMALL, "policy = 'ftrl': needs the probabilities of past decisions", options=("--policy", "ftrl"))
     refused(folder, SMALL, "did you mean ndc-sem?", options=("--policy", "ndcsem"))
-    (folder / "silent_policy.py").write_text("import spillover as sp\nclass Silent(sp.NDCSEM):\n    explains = False\n")
+    (folder / "silent_policy.py").write_text(SILENT)
     refused(folder, SMALL, "must explain its decisions", options=("--policy", "silent_policy:Silent"))
     knows_graph = ("--budget", 1, "--policy", "cucb", "--set", "knows_graph=true")
     refused(folder, SMALL, "policy = 'cucb': needs the true graph", options=knows_graph)

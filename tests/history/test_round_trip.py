@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spillover.history import read_history
-from spillover.history.record import natural_order
+from spillover.history.columns import natural_order
 from tests.history.tables import FORMATS, in_format, long_table, wide_table
 from tests.properties import examples
 

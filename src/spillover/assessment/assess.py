@@ -34,7 +34,7 @@ from spillover.assessment.reduced_form import (
     reduced_form,
     unknown_form,
 )
-from spillover.formatting import Interval, count_of, format_estimate, short_number
+from spillover.formatting import Interval, count_of, format_estimate, plain_values, short_number
 from spillover.types import Array, BoolArray, IntArray
 
 FEWEST_UNITS = 5
@@ -71,9 +71,8 @@ class Pooled(NamedTuple):
         return self.before is None or self.before[0] <= 0.0 <= self.before[1]
 
     def to_dict(self) -> dict[str, Any]:
-        plain = {name: None if value != value else value for name, value in self._asdict().items()}
-        plain["interval"] = list(self.interval) if np.isfinite(self.error) else None
-        return plain | {"before": None if self.before is None else list(self.before)}
+        plain: dict[str, Any] = plain_values(self)
+        return plain if np.isfinite(self.error) else plain | {"interval": None}
 
 
 class Estimate(NamedTuple):
@@ -92,7 +91,15 @@ class Estimate(NamedTuple):
 
 
 def pooled_effect(data: Data) -> Pooled | None:
-    """The pooled effect; None where arms are no units of this kind."""
+    """The pooled effect of units that were chosen once or twice: states with a law, shops with a new till.
+
+    None where arms are no units of this kind. Of a single unit such a table can tell nothing: whatever else changed at
+    the time would count as its effect. All units together can: each is compared with those that were not chosen at the
+    time. Outcomes without a choice are imputed: unit and round effects are fitted to the outcomes of units while they
+    were not chosen, and the effect is the average of what the others have beyond them (Borusyak, Jaravel and Spiess,
+    2024). Unlike two-way fixed effects of all outcomes, this never compares with units that were chosen before, so it
+    is right if effects differ between units or grow with time.
+    """
     if not data.own or not (data.amounts == data.x).all() or not are_units(data.x):
         return None
     (rounds, units), known = data.x.shape, np.isfinite(data.y)
@@ -299,14 +306,10 @@ class Assessment:
         estimates["others"] = self.reduced.spill, self.reduced.spill_error
         estimates["total"] = self.reduced.total, self.reduced.total_error
         found["least_squares"] = {
-            name: {"effect": finite(effect[j]), "standard_error": finite(error[j])}
+            name: plain_values({"effect": effect[j], "standard_error": error[j]})
             for name, (effect, error) in estimates.items()
         } | {"identified": bool(self.reduced.identified[j])}
         return found
-
-
-def finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def assess(

@@ -1,8 +1,14 @@
-"""The arrays of a table, averages and seasons of its outcomes, and their reduced form."""
+"""The arrays of a table, averages and seasons of its outcomes, and their reduced form.
+
+The reduced form is least squares of each outcome on (1, context, choices), with robust standard errors. It needs no
+graph and no model of the policy, so it is an independent reference for what a policy says: choices were made before the
+outcomes, and E[outcome | choices, context] is what a decision changes. The same design tells which arms cannot be told
+apart, and whether the context moves their effects.
+"""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover import validate
+from spillover.formatting import plain_values
 from spillover.tabular import in_columns, shared_names
 from spillover.types import Array, BoolArray, IntArray
 
@@ -49,17 +56,8 @@ class Data:
         rows = np.flatnonzero(self.known)[-most:]
         if len(rows) == len(self.x):
             return self
-        return Data(
-            arms=self.arms,
-            x=self.x[rows],
-            amounts=self.amounts[rows],
-            y=self.y[rows],
-            own=self.own,
-            outcomes=self.outcomes,
-            context=self.context[rows],
-            context_names=self.context_names,
-            rounds=tuple(self.rounds[row] for row in rows),
-        )
+        parts = {name: getattr(self, name)[rows] for name in ("x", "amounts", "y", "context")}
+        return replace(self, rounds=tuple(self.rounds[row] for row in rows), **parts)
 
 
 def checked_data(
@@ -131,7 +129,7 @@ class Comparison(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         names = ("when_chosen", "when_not", "difference", "standard_error")
-        return {name: float(value) if np.isfinite(value) else None for name, value in zip(names, self, strict=True)}
+        return dict(zip(names, plain_values(tuple(self)), strict=True))
 
 
 class ArmAverages(NamedTuple):
@@ -352,14 +350,7 @@ def reduced_form(data: Data) -> ReducedForm:
     whole = design if len(rows) == len(design.rows) else design_of(data, rows)  # those of an outcome contain them
     own, spill, total = sums_of_outcomes(data, whole)
     return ReducedForm(
-        effects=effects,
-        errors=errors,
-        own=own[0],
-        own_error=own[1],
-        spill=spill[0],
-        spill_error=spill[1],
-        total=total[0],
-        total_error=total[1],
+        *(effects, errors, *own, *spill, *total),
         projector=whole.projector,
         freedom=freedom,
         residuals=residuals,
@@ -373,14 +364,7 @@ def unknown_form(data: Data) -> ReducedForm:
     n, m = len(data.arms), len(data.outcomes)
     pairs, single = np.broadcast_to(np.nan, (m, n)), np.full(n, np.nan)  # no memory for all pairs of many arms
     return ReducedForm(
-        effects=pairs,
-        errors=pairs,
-        own=single,
-        own_error=single,
-        spill=single,
-        spill_error=single,
-        total=single,
-        total_error=single,
+        *(pairs, pairs, single, single, single, single, single, single),
         projector=np.broadcast_to(0.0, (n, n)),
         freedom=np.zeros(m, np.int64),
         residuals=np.full(data.y.shape, np.nan),

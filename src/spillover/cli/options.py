@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-TABLE_NAMES = ("columns", "context", "minimise", "doses", "dates", "decimal")
 
 TABLE_OPTIONS = (
     click.option(
@@ -66,7 +65,7 @@ table_options = with_options(TABLE_OPTIONS)  # a command gets them as `columns`,
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
     """Take the options of `table_options` out of a command's parameters, checked, as arguments of `read_history`."""
-    found = {name: given.pop(name) for name in TABLE_NAMES}
+    found = {name: given.pop(name) for name in ("columns", "context", "minimise", "doses", "dates", "decimal")}
     if found["columns"] is not None:
         found["columns"] = read_columns(found["columns"])
     coming = given.pop("next_context", None)

@@ -1,7 +1,7 @@
 """`spillover reproduce`, `run`, `tune` and `report`: run experiments and searches, store and show their results."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -21,7 +21,6 @@ from spillover.studies import (
     STUDIES,
     Findings,
     Job,
-    Option,
     Request,
     Study,
     experiment_study,
@@ -143,14 +142,9 @@ def own_options(chosen: list[Study], options: dict[str, Any]) -> dict[str, Any]:
     for option in (option for study in STUDIES.values() for option in study.options):
         found[option.name] = options.pop(option.name)
         if found[option.name] is not None and option.name not in of_chosen:
-            refuse_option(option)
+            said = f"--{option.name} is {option.what}: must be left out for other studies"
+            raise click.UsageError(said, click.get_current_context())
     return found
-
-
-def refuse_option(option: Option) -> None:
-    raise click.UsageError(
-        f"--{option.name} is {option.what}: must be left out for other studies", click.get_current_context()
-    )
 
 
 RUN_EXAMPLES = (
@@ -215,29 +209,25 @@ def request_from(given: dict[str, Any], announcing: Any = None, **extra: Any) ->
     return Request(progress=shows_progress(quiet), notify=note, announce=announce, **rest, **extra)
 
 
-def announce_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
-    """Say what will be computed, and how long that will take if it is worth a trial and the workers are known."""
-    announced_seconds(plan, workers, tasks)
+def announce_plan(plan: str, workers: int | None, tasks: Sequence[Any], *, asking: bool = False) -> None:
+    """Say what will be computed, and how long that will take if it is worth a trial and the workers are known.
 
-
-def announced_seconds(plan: str, workers: int | None, tasks: Sequence[Any]) -> float | None:
-    """Announce a plan, and return how long it will take."""
+    asking: if it takes long, ask on a terminal whether to run it, and refuse it elsewhere.
+    """
     note(f"plan: {plan}")
     seconds = None if workers is None else expected_seconds(tasks, workers)
     if seconds is not None:
         note(f"time: about {time_in_words(seconds)}, from a short trial")
-    return seconds
-
-
-def confirm_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
-    """Announce the plan; ask on a terminal whether to run it if it takes long, and refuse it elsewhere."""
-    seconds = announced_seconds(plan, workers, tasks)
-    if seconds is None or seconds <= WITHOUT_ASKING:
+    if not asking or seconds is None or seconds <= WITHOUT_ASKING:
         return
     if not can_ask():
         raise ValueError(f"time = {time_in_words(seconds)}: must be confirmed where it is more than 10 min: add --yes")
     if not click.confirm("Run it?", err=True):
         raise ValueError("not run: nothing was computed")
+
+
+def confirm_plan(plan: str, workers: int | None, tasks: Sequence[Any]) -> None:
+    announce_plan(plan, workers, tasks, asking=True)
 
 
 def can_ask() -> bool:
@@ -311,7 +301,7 @@ def tune(
 
     start = perf_counter()
     search = load_search(file, replications=replications, seed=seed, force=force, any_size=any_size)
-    announce = say_nothing if quiet else announce_plan if yes else confirm_plan
+    announce: Callable[..., None] = say_nothing if quiet else announce_plan if yes else confirm_plan
     begin = partial(announce, plan(search.name, search.size, any_size), workers_of(**engine))
     folder = output / search.name
     try:

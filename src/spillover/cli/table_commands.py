@@ -32,7 +32,6 @@ from spillover.evaluation.worlds import propensities_of
 from spillover.files import write_atomically
 from spillover.history import History, HistoryError, read_history
 from spillover.history.example import EACH_WEEK, example_file
-from spillover.reasons import Reasons
 from spillover.recommendation.decide import RECOMMENDED, Question, answer, search_effort
 from spillover.recommendation.text import overview
 
@@ -189,7 +188,7 @@ def answer_next(
         history, constraints = table.read(bar)
         asked = replace(asked, constraints=constraints, effort=table.effort)
         found = answer(history, asked, source=str(file), progress=bar.for_learning(len(history.rounds)))
-    table.show(found, found.explain() if explain else str(found), lambda: draw_decision(found.reasons))
+    table.show(found, found.explain() if explain else str(found), found.plot)
 
 
 def check_plot(path: Path) -> None:
@@ -198,13 +197,6 @@ def check_plot(path: Path) -> None:
     validate.require(path.suffix.lower() in endings, "plot", str(path), f"a file that ends in {', '.join(endings)}")
     validate.require(path.parent.is_dir(), "plot", str(path), f"in a folder that exists; there is no {path.parent}")
     validate.require(not path.is_dir(), "plot", str(path), "a file, not a folder")
-
-
-def draw_decision(reasons: Reasons) -> Any:
-    """The figure of a decision."""
-    from spillover.figures.decision import decision_figure  # matplotlib is loaded only when it is needed
-
-    return decision_figure(reasons)
 
 
 def save_plot(draw: Callable[[], Any], path: Path) -> None:

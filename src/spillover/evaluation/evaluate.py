@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spillover import validate
-from spillover.constraints import Constraint, Unavailable
+from spillover.constraints import Constraint
 from spillover.constraints.search import EFFORT, best_set, check_feasible
 from spillover.contracts import AnyPolicy, as_policy, require_suits
 from spillover.evaluation.posterior import drawn_worlds
@@ -44,7 +44,7 @@ from spillover.formatting import (
 from spillover.history import History, read_history
 from spillover.history.read import name_of
 from spillover.policies import Constrained
-from spillover.recommendation.decide import build_policy, check_budget, recommended_policy
+from spillover.recommendation.decide import build_policy, check_budget, recommended_policy, with_unavailable
 from spillover.recommendation.estimates import Facts, facts_of
 from spillover.registry import needed_for
 from spillover.types import Array, BoolArray
@@ -101,18 +101,15 @@ class Answer:
         return BETTER if self.gain[0] > 0 else WORSE if self.gain[1] < 0 else UNCLEAR
 
     def to_dict(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "name": self.name,
-            "payoff": self.payoff,
-            "interval": list(self.interval),
-            "difference": self.difference,
-            "difference_interval": list(self.difference_interval),
-            "verdict": self.verdict,
-            "arms": list(self.arms),
-            "untried": list(self.untried),
-            "untried_share": self.untried_share,
-        }
+        values = ((name, getattr(self, name)) for name in SHOWN)
+        found = {name: list(value) if isinstance(value, tuple) else value for name, value in values}
         return found if self.weighed is None else {**found, "by_propensity": weighed_dict(self.weighed)}
+
+
+SHOWN = (
+    *("name", "payoff", "interval", "difference", "difference_interval", "verdict", "arms", "untried"),
+    "untried_share",
+)
 
 
 def weighed_dict(found: Weighed) -> dict[str, Any]:
@@ -209,20 +206,13 @@ class Evaluation(Shown):
         with needed_for("a data frame", "research"):
             import pandas as pd
 
+        names = ["name", "payoff", "low", "high", "difference", "difference_low", "difference_high", "verdict"]
         rows = [
-            {
-                "name": answer.name,
-                "payoff": answer.payoff,
-                "low": answer.interval[0],
-                "high": answer.interval[1],
-                "difference": answer.difference,
-                "difference_low": answer.difference_interval[0],
-                "difference_high": answer.difference_interval[1],
-                "verdict": "" if answer is self.logged else answer.verdict,
-            }
-            for answer in self.rows
+            (one.name, one.payoff, *one.interval, one.difference, *one.difference_interval, one.verdict)
+            for one in self.rows
         ]
-        return pd.DataFrame(rows).set_index("name")
+        rows[0] = (*rows[0][:-1], "")  # of the log itself
+        return pd.DataFrame(rows, columns=names).set_index("name")
 
     def plot(self) -> "Figure":
         """Payoff up to each round: what was earned, and what each policy would have earned.
@@ -257,15 +247,11 @@ class Evaluation(Shown):
 KEPT = ("name", "payoff", "interval", "arms")  # of the log's own answer
 
 
-def in_sign(found: Weighed, count: int, sign: float) -> Weighed:
+def in_sign(found: Weighed, count: float, sign: float) -> Weighed:
     """Averages of a round as sums of all rounds, in the sign of the table."""
-
-    def total(one: Estimate) -> Estimate:
-        return one.times(sign * count)
-
-    return found._replace(
-        ips=total(found.ips), snips=total(found.snips), dr=None if found.dr is None else total(found.dr)
-    )
+    count *= sign
+    dr = None if found.dr is None else found.dr.times(count)
+    return found._replace(ips=found.ips.times(count), snips=found.snips.times(count), dr=dr)
 
 
 NAME = 26  # characters of a name, at most
@@ -437,7 +423,7 @@ def evaluate(
         seed=seed,
         reward_range=reward_range,
         overall_range=overall_range,
-        constraints=(*constraints, *((Unavailable(list(unavailable)),) if unavailable else ())),
+        constraints=with_unavailable(constraints, unavailable),
     )
     return evaluate_history(history, asked, str(table) if isinstance(table, str | Path) else "")
 
@@ -498,7 +484,11 @@ def candidates_of(history: History, facts: Facts, asked: Asked, log: Log) -> lis
 
 def answered(one: Candidate, worlds: Worlds, logged: Counterfactual, asked: Asked, delay: int, sign: float) -> Answer:
     """Estimate what a candidate would have earned; by propensities too, if they are known."""
-    answer = answer_of(one.name, played(one, worlds, delay, asked.seed), logged, worlds.log, sign)
+    if one.arms is not None:
+        found = of_decisions(worlds, every_round(one.arms, worlds.log))
+    else:
+        found = of_policy(worlds, one.policy, delay, asked.seed)
+    answer = answer_of(one.name, found, logged, worlds.log, sign)
     if asked.propensity is None:
         return answer
     return with_weights(answer, one, worlds, asked.propensity, delay, sign, asked.seed)
@@ -537,13 +527,6 @@ def fixed_set(arms: Sequence[str], log: Log) -> Candidate:
 
 def every_round(arms: BoolArray, log: Log) -> Array:
     return np.broadcast_to(arms, log.x.shape).astype(float)
-
-
-def played(candidate: Candidate, worlds: Worlds, delay: int, seed: int) -> Counterfactual:
-    """Play a candidate in the worlds that the log leaves possible."""
-    if candidate.arms is not None:
-        return of_decisions(worlds, every_round(candidate.arms, worlds.log))
-    return of_policy(worlds, candidate.policy, delay, seed)
 
 
 def with_weights(

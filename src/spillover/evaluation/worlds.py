@@ -287,9 +287,8 @@ class LoggedRounds:
         return cls(worlds=worlds, decisions=np.zeros((replications, *worlds.log.x.shape), np.bool_))
 
     def draw(self, rng: Rng, batch: Batch = ()) -> "LoggedWorld":
-        return LoggedWorld(
-            rounds=self, rows=np.arange(int(np.prod(batch, dtype=int))).reshape(batch) % len(self.worlds)
-        )
+        log, rows = self.worlds.log, np.arange(int(np.prod(batch, dtype=int))).reshape(batch) % len(self.worlds)
+        return LoggedWorld(rounds=self, rows=rows, problem=log.problem, horizon=len(log.x), arms=log.arms)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,30 +297,15 @@ class LoggedWorld:
 
     rounds: LoggedRounds
     rows: IntArray  # (replications,): the draw of each
+    problem: Problem
+    horizon: int
+    arms: tuple[str, ...]
+    changes: tuple[int, ...] = ()
+    graph_changes: tuple[int, ...] = ()
 
     @property
     def worlds(self) -> Worlds:
         return self.rounds.worlds
-
-    @property
-    def problem(self) -> Problem:
-        return self.worlds.log.problem
-
-    @property
-    def horizon(self) -> int:
-        return len(self.worlds.log.x)
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        return self.worlds.log.arms
-
-    @property
-    def changes(self) -> tuple[int, ...]:
-        return ()
-
-    @property
-    def graph_changes(self) -> tuple[int, ...]:
-        return ()
 
     def context(self, t: int) -> Array | None:
         """The context of round t, the same in all draws."""
@@ -461,7 +445,7 @@ def of_policy(worlds: Worlds, policy: AnyPolicy, delay: Any, seed: int = 0) -> C
 
 def of_best_sets(worlds: Worlds) -> Counterfactual:
     """Of the best set of each round, in each world: nobody could have known them, so no policy does better."""
-    world = LoggedWorld(rounds=LoggedRounds.of(worlds, 0), rows=np.arange(len(worlds)))
+    world = LoggedRounds.of(worlds, 0).draw(Rng(0), (len(worlds),))
     return of_decisions(worlds, world.best_of(worlds.worth)[:, worlds.log.block, :])
 
 

@@ -12,6 +12,7 @@ from spillover.history.columns import (
     BY_NAME,
     GIVEN,
     KNOWN,
+    MOST_ARMS,
     NAMED,
     PARTLY,
     UNNAMED,
@@ -25,7 +26,6 @@ from spillover.history.columns import (
     parts_of,
 )
 from spillover.history.frame import Column, Frame
-from spillover.history.record import MOST_ARMS
 from spillover.history.rounds import ANY_ROUND, NUMBER, TWO_ORDERS, part_value
 from spillover.types import Array, IntArray
 
@@ -125,7 +125,7 @@ def part_numbers(column: Column, kind: str) -> Array:
     """The month, quarter or week of every row: a number, a month's name, Q1, W5; NaN where it is none."""
     if column.quick_numbers is not None:
         return column.quick_numbers
-    return np.array([*(part_value(kind, text) for text in column.texts), np.nan])[column.encoded[0]]
+    return np.asarray(column.by_text([part_value(kind, text) for text in column.texts], np.nan))
 
 
 def joint_codes(frame: Frame, names: Sequence[str]) -> IntArray:

@@ -2,12 +2,14 @@
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spillover.formatting import first_of
 from spillover.validate import shortened
 
 # The better the rank of a name (from 0), the surer it is. Names are compared without case, blanks and punctuation.
@@ -55,6 +57,29 @@ CALENDAR = (
     "summer autumn fall winter spr sum q1 q2 q3 q4 christmas xmas easter"
 )
 TOTAL = "total totals sum all overall grandtotal subtotal gesamt summe"
+
+
+MOST_ARMS = 100_000
+
+
+def natural_order(names: list[str]) -> list[int]:
+    """Positions of names in natural order: arm 2 before arm 10.
+
+    >>> natural_order(["arm 10", "arm 2", "Arm 1"])
+    [2, 1, 0]
+    """
+    return sorted(range(len(names)), key=lambda k: natural(names[k]))
+
+
+def natural(name: str) -> tuple[Any, ...]:
+    parts = re.split(r"(\d+)", name.casefold())
+    return [by_size(part) if k % 2 else part for k, part in enumerate(parts)], name
+
+
+def by_size(digits: str) -> tuple[int, str]:
+    """Sorts digits as the number that they are, however many there are."""
+    plain = digits.lstrip("0")
+    return len(plain), plain
 
 
 @lru_cache(4096)
@@ -147,9 +172,7 @@ ABOUT = {
 
 def quote_names(names: Sequence[str]) -> str:
     """The first names in quotes, and how many more there are."""
-    most = 12
-    first = ", ".join(repr(name) for name in names[:most])
-    return f"{first} and {len(names) - most} more" if len(names) > most else first or "none"
+    return first_of(list(map(repr, names)), 12) or "none"
 
 
 def did_you_mean(given: str, names: Sequence[str] | Mapping[str, str]) -> str:
@@ -526,10 +549,8 @@ def resolve_item(frame: "Frame", item: Item, role: str, left: Sequence[str]) -> 
 
 def check_used_once(found: Wanted) -> None:
     """Refuse one column with two meanings."""
-    meanings: dict[str, list[str]] = {}
-    for role, items in found.items():
-        for item in items:
-            meanings.setdefault(item.name, []).append(role)
-    for name, roles in meanings.items():
-        if len(roles) > 1:
+    often = Counter(item.name for items in found.values() for item in items)
+    for name, times in often.items():
+        if times > 1:
+            roles = [role for role, items in found.items() for item in items if item.name == name]
             raise ValueError(f"columns: must use each column once, but {name!r} is {' and '.join(roles)}")

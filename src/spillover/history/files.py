@@ -12,8 +12,8 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
+from spillover.history.cells import HistoryError, Problems
 from spillover.history.columns import NONE, did_you_mean, quote_names
-from spillover.history.record import HistoryError, Problems
 
 MOST_FREELY = 64 << 20  # decompressed bytes that are read from any compressed file
 MOST_EXPANDED = 100  # times the size of a larger one: tables of text shrink to a fifth, and rarely to a fiftieth

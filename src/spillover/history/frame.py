@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from spillover.history.cells import (
     NO,
     YES,
+    HistoryError,
+    Problems,
     Unclear,
     as_floats,
     clear_text,
@@ -32,7 +34,6 @@ from spillover.history.cells import (
     take_apart,
 )
 from spillover.history.files import OpenTable, batches, check_utf8, csv_error, typed_cells
-from spillover.history.record import HistoryError, Problems
 from spillover.history.rounds import TWO_ORDERS, AskOrder, Rounds, parse_rounds
 from spillover.types import Array, BoolArray, IntArray
 
@@ -74,6 +75,10 @@ class Column:
     def texts(self) -> list[str]:
         return self.encoded[1]
 
+    def by_text(self, values: Any, empty: Any) -> Any:
+        """A value for every row: that of its text among `values`, one for each text, or `empty`."""
+        return np.append(np.asarray(values, np.asarray(empty).dtype), empty)[self.encoded[0]]
+
     @cached_property
     def is_typed(self) -> bool:
         """Whether the cells are numbers or truth values, not texts that may be some."""
@@ -89,7 +94,7 @@ class Column:
         if quick is not None:
             return quick
         found = parse_numbers(self.texts, self.style.point, self.style.elsewhere)
-        return np.append(found, np.nan)[self.encoded[0]] if isinstance(found, np.ndarray) else found
+        return self.by_text(found, np.nan) if isinstance(found, np.ndarray) else found
 
     @cached_property
     def quick_numbers(self) -> Array | None:
@@ -100,8 +105,7 @@ class Column:
             return None
         try:
             if pa.types.is_dictionary(self.cells.type):
-                values = as_floats(self.cells.dictionary.cast(pa.float64(), safe=False))
-                found = np.append(values, np.nan)[self.encoded[0]]
+                found = self.by_text(as_floats(self.cells.dictionary.cast(pa.float64(), safe=False)), np.nan)
             else:
                 found = as_floats(self.cells.cast(pa.float64(), safe=False))  # rounded, as text is
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -142,7 +146,7 @@ class Column:
     def are_few(self, bad: set[str]) -> bool:
         """Whether texts are less than half of the cells, of which there are two kinds at least, or of their kinds."""
         good = {text for text in self.texts if not is_empty(text)} - bad
-        wrong = np.array([text in bad for text in self.texts] + [False], np.bool_)[self.encoded[0]]
+        wrong = self.by_text([text in bad for text in self.texts], False)
         often = len(good) > 1 and 2 * int(wrong.sum()) < int(self.filled.sum())
         return often or len(bad) < len(good)
 
@@ -202,8 +206,7 @@ class Column:
         if self.is_typed:
             values = self.quick_numbers
             return not_null(self.cells) if values is None else ~np.isnan(values)
-        empty = np.array([is_empty(text) for text in self.texts] + [True], np.bool_)
-        return np.asarray(~empty[self.encoded[0]])
+        return np.asarray(self.by_text([not is_empty(text) for text in self.texts], False))
 
     @property
     def is_blank(self) -> bool:
@@ -214,7 +217,7 @@ class Column:
         """Which cells have a text, such as NA, or no number (NaN) that says that there is no value."""
         if self.quick_numbers is not None:
             return np.isnan(self.quick_numbers) & not_null(self.cells)
-        return np.array([bool(text) and is_empty(text) for text in self.texts] + [False])[self.encoded[0]]
+        return np.asarray(self.by_text([bool(text) and is_empty(text) for text in self.texts], False))
 
     def quoted(self, row: int) -> str:
         """A cell as it is quoted in a message."""
@@ -223,13 +226,9 @@ class Column:
     @cached_property
     def codes(self) -> IntArray:
         """For every row the number of its text, the same for equal texts; -1 where it is empty."""
-        place, texts = self.encoded
-        own = np.array([k if text else -1 for k, text in enumerate(texts)] + [-1], np.int32)
         first: dict[str, int] = {}
-        for k, text in enumerate(texts):
-            if text:
-                own[k] = first.setdefault(text, k)
-        return np.asarray(own[place])
+        own = [first.setdefault(text, k) if text else -1 for k, text in enumerate(self.texts)]
+        return np.asarray(self.by_text(own, np.int32(-1)))
 
     @property
     def is_unique(self) -> bool:

@@ -1,12 +1,13 @@
 """The cells of a table by round and arm: what was decided and what came out, missing cells as NaN."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from spillover.formatting import first_of
 from spillover.history.candidates import arm_key, ask_order, part_numbers
 from spillover.history.cells import (
     A_NUMBER,
@@ -14,20 +15,21 @@ from spillover.history.cells import (
     NO,
     YES,
     YES_OR_NO,
+    Problems,
     Unclear,
     is_empty,
     parse_numbers,
     quote_cell,
 )
-from spillover.history.columns import PARTS, Item, Reading, did_you_mean, is_a
+from spillover.history.columns import MOST_ARMS, PARTS, Item, Reading, Wanted, did_you_mean, is_a, natural_order
 from spillover.history.files import report_broken
-from spillover.history.frame import Column, Frame
-from spillover.history.record import MOST_ARMS, MOST_ROUNDS, UNIT, Problems, natural_order
+from spillover.history.frame import Column, Frame, Style
 from spillover.history.rounds import ANY_ROUND, AskOrder, Calendar, calendar, joined_periods
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.types import Array, BoolArray, IntArray
 from spillover.validate import listed
 
+MOST_ROUNDS = 2_000_000
 ONE_ROW = "must have one row (add them up, or name the right columns with --columns)"
 NEARLY = 0.6  # similarity from which on a name may be a misspelling of another
 LISTED = 5  # arms in a line
@@ -48,14 +50,34 @@ class Panel(NamedTuple):
     outcome_names: tuple[str, ...]
 
 
-class Ranges(NamedTuple):
-    """The ranges of z and y in the plain form."""
-
-    reward: tuple[float, float] | None  # None: 0 to 1
-    overall: tuple[float, float] | None  # None: any
+UNIT = (0.0, 1.0)  # the range of z, if none is declared
 
 
-def build_panel(frame: Frame, reading: Reading, plain: Ranges | None = None) -> Panel:
+Progress = Callable[[int], None]  # called with the number of bytes read so far
+
+
+class Options(NamedTuple):
+    """Options of `read_history`, checked."""
+
+    wanted: Wanted
+    context: tuple[Item, ...]
+    next_context: Mapping[str, object]
+    minimise: bool
+    doses: bool
+    style: Style
+    reward_range: tuple[float, float] | None
+    overall_range: tuple[float, float] | None
+    progress: Progress
+
+    @property
+    def further(self) -> list[str]:
+        """The other options of the command that say how cells are read."""
+        dates = [f"--dates {self.style.dates}"] if self.style.dates else []
+        points = {".": "point", ",": "comma"}
+        return dates + ([f"--decimal {points[self.style.point]}"] if self.style.point else [])
+
+
+def build_panel(frame: Frame, reading: Reading, plain: Options | None = None) -> Panel:
     """The cells by round and arm; every problem of the table is reported.
 
     plain: of a table in the plain form, in which every round has a row for every arm.
@@ -120,7 +142,7 @@ def four_digit_years(years: IntArray) -> list[int]:
 
 
 def long_panel(
-    frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems, plain: Ranges | None
+    frame: Frame, reading: Reading, dates: Calendar, place: IntArray, problems: Problems, plain: Options | None
 ) -> Panel:
     """One row for each round and arm."""
     column = frame[reading.arm or ""]
@@ -251,28 +273,29 @@ def check_complete(
 
     def describe(t: int) -> str:
         absent = np.setdiff1d(wanted, column[rank == t])
-        some = [names[int(k)] for k in absent[:LISTED]]
-        more = f" and {len(absent) - LISTED} more" if len(absent) > LISTED else ""
-        others = [name for name in rare if name not in some]
+        some = [names[int(k)] for k in absent]
+        others = [name for name in rare if name not in some[:LISTED]]
         return (
-            f"round {dates.labels[t]} has no row for {', '.join(map(repr, some))}{more}: "
+            f"round {dates.labels[t]} has no row for {first_of(list(map(repr, some)), LISTED)}: "
             f"must have one for each of the {len(wanted)} arms{did_you_mean(some[0], others)}"
         )
 
     problems.add("missing", lacking, describe, rows=False)
 
 
-def check_rewards(reading: Reading, chosen: Array, z: Any, y: Array | None, ranges: Ranges, problems: Problems) -> None:
+def check_rewards(
+    reading: Reading, chosen: Array, z: Any, y: Array | None, options: Options, problems: Problems
+) -> None:
     """z must be given for chosen arms only, and z and y must be in their ranges."""
     own, played = reading.own[0].name, chosen == 1
     stray = np.flatnonzero((chosen == 0) & (z != 0) & np.isfinite(z))
     problems.add("not chosen", stray, lambda row: f"{own} = {z[row]:g} for an arm that was not chosen: must be empty")
-    low, high = UNIT if ranges.reward is None else ranges.reward
+    low, high = UNIT if options.reward_range is None else options.reward_range
     outside = np.flatnonzero(played & ((z < low) | (z > high)))
-    hint = "" if ranges.reward is not None or not len(outside) else range_hint(z[played])
+    hint = "" if options.reward_range is not None or not len(outside) else range_hint(z[played])
     problems.add("range", outside, lambda row: f"{own} = {z[row]:g}: must be from {low:g} to {high:g}{hint}")
-    if y is not None and ranges.overall is not None:
-        values, (least, most) = y, ranges.overall
+    if y is not None and options.overall_range is not None:
+        values, (least, most) = y, options.overall_range
         beyond = np.flatnonzero((values < least) | (values > most))
         name = reading.outcome[0].name
         problems.add("overall", beyond, lambda row: f"{name} = {values[row]:g}: must be from {least:g} to {most:g}")
@@ -395,11 +418,7 @@ def decisions(column: Column, amounts: bool, problems: Problems, *, strict: bool
     """1 or 0, or an amount; NaN where the cell is empty, which is a problem if strict."""
     if amounts:
         found = numbers(column, problems)
-        problems.add(
-            f"amount {column.name}",
-            np.flatnonzero(found < 0),
-            lambda row: f"{column.name} = {found[row]:g}: must be an amount from 0 on",
-        )
+        report(column, problems, f"amount {column.name}", found < 0, "an amount from 0 on", found)
         return found
     flags = column.flags
     if flags is not None:
@@ -409,33 +428,36 @@ def decisions(column: Column, amounts: bool, problems: Problems, *, strict: bool
     else:
         found = report_no_flags(column, problems)
     if strict:
-        texts, codes, accepted = column.texts, column.encoded[0], YES_OR_NO.partition(", Y")[0]
-        none = np.array([is_empty(text) for text in texts] + [True])[codes] & np.isnan(found)
-        problems.add(
-            "chosen",
-            np.flatnonzero(none),
-            lambda row: f"{column.name} {column.quoted(row)}: must be {accepted}",
-        )
+        none = column.by_text([is_empty(text) for text in column.texts], True) & np.isnan(found)
+        report(column, problems, "chosen", none, YES_OR_NO.partition(", Y")[0])
     return found
+
+
+def report(
+    column: Column, problems: Problems, kind: str, wrong: BoolArray, accepted: str, values: Array | None = None
+) -> None:
+    """Report cells of a column, as they are written or as the numbers that they are."""
+
+    def describe(row: int) -> str:
+        given = column.quoted(row) if values is None else f"= {values[row]:g}"
+        return f"{column.name} {given}: must be {accepted}"
+
+    problems.add(kind, np.flatnonzero(wrong), describe)
 
 
 def report_no_flags(column: Column, problems: Problems) -> Array:
     """Report cells that are neither yes nor no: amounts, or something else; the others as 1 or 0."""
     values = column.numbers
     if isinstance(values, np.ndarray):
-        bad = np.flatnonzero(~np.isnan(values) & (values != 0) & (values != 1))
+        bad = ~np.isnan(values) & (values != 0) & (values != 1)
         fix = "take amounts as they are with --doses (or dose= instead of chosen= in --columns)"
-        problems.add("decision amount", bad, lambda row: f"{column.name} = {values[row]:g}: must be {YES_OR_NO}; {fix}")
-        return np.where((values == 0) | (values == 1), values, np.nan)
+        report(column, problems, "decision amount", bad, f"{YES_OR_NO}; {fix}", values)
+        return np.where(bad, np.nan, values)
     folded = [text.casefold() for text in column.texts]
-    known = np.array([text in YES | NO or is_empty(text) for text in folded] + [True])
-    codes = column.codes
-    problems.add(
-        "decision",
-        np.flatnonzero(~known[codes]),
-        lambda row: f"{column.name} {column.quoted(row)}: must be {YES_OR_NO}",
-    )
-    return np.array([float(text in YES) if text in YES | NO else np.nan for text in folded] + [np.nan])[codes]
+    known = column.by_text([text in YES | NO or is_empty(text) for text in folded], True)
+    report(column, problems, "decision", ~known, YES_OR_NO)
+    flags = [float(text in YES) if text in YES | NO else np.nan for text in folded]
+    return np.asarray(column.by_text(flags, np.nan))
 
 
 def numbers(column: Column, problems: Problems, *, strict: bool = False) -> Array:
@@ -447,29 +469,16 @@ def numbers(column: Column, problems: Problems, *, strict: bool = False) -> Arra
     flags = column.flags if isinstance(found, Unclear) and not strict else None
     if flags is not None and (flags == 1).any() and (flags == 0).any():
         return np.where(flags == MISSING, np.nan, flags)
-    texts, codes = ([], np.empty(0, np.int32)) if isinstance(found, np.ndarray) else (column.texts, column.encoded[0])
     if isinstance(found, Unclear):
-        bad, accepted = np.array([text in found.texts for text in texts] + [False]), found.accepted
-        problems.add(
-            "number decimal" if "--decimal" in accepted else f"number {column.name}",
-            np.flatnonzero(bad[codes]),
-            lambda row: f"{column.name} {column.quoted(row)}: must be {accepted}",
-        )
-        rest = parse_numbers(["" if text in found.texts else text for text in texts], column.style.point)
-        values = np.append(rest, np.nan)[codes] if isinstance(rest, np.ndarray) else np.full(len(column), np.nan)
+        bad, accepted = column.by_text([text in found.texts for text in column.texts], False), found.accepted
+        kind = "number decimal" if "--decimal" in accepted else f"number {column.name}"
+        report(column, problems, kind, bad, accepted)
+        rest = parse_numbers(["" if text in found.texts else text for text in column.texts], column.style.point)
+        values = column.by_text(rest, np.nan) if isinstance(rest, np.ndarray) else np.full(len(column), np.nan)
     else:
         values = found
     if strict:
-        said = np.flatnonzero(np.isnan(values) & column.says_missing)
-        problems.add(
-            f"number {column.name}",
-            said,
-            lambda row: f"{column.name} {column.quoted(row)}: must be {A_NUMBER}",
-        )
+        report(column, problems, f"number {column.name}", np.isnan(values) & column.says_missing, A_NUMBER)
     most = LARGEST_OUTCOME
-    problems.add(
-        f"size {column.name}",
-        np.flatnonzero(np.abs(values) > most),
-        lambda row: f"{column.name} = {values[row]:g}: must be from {-most:g} to {most:g}",
-    )
+    report(column, problems, f"size {column.name}", np.abs(values) > most, f"from {-most:g} to {most:g}", values)
     return values

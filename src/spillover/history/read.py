@@ -6,16 +6,16 @@ Candidates for a meaning that are of the same level are equally plausible, and t
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spillover import validate
+from spillover.formatting import first_of
 from spillover.history import columns
-from spillover.history.build_history import assemble, assemble_plain
 from spillover.history.candidates import (
     AMOUNTS,
     DECISION_NAMES,
@@ -34,6 +34,7 @@ from spillover.history.candidates import (
     wide_decisions,
     wide_layout,
 )
+from spillover.history.cells import HistoryError, Problems
 from spillover.history.columns import (
     BY_NAME,
     GIVEN,
@@ -58,8 +59,8 @@ from spillover.history.columns import (
 )
 from spillover.history.files import MEANINGS, NEEDED, OpenTable, match_columns, open_table
 from spillover.history.frame import INDEX, Frame, Style, read_frame, table_of
-from spillover.history.panel import Ranges
-from spillover.history.record import History, HistoryError, Problems
+from spillover.history.panel import Options, Progress
+from spillover.history.record import History, assemble, assemble_plain
 
 FROM_CONTENT = frozenset({YES_NO, AMOUNTS, ONLY_NUMBER, DECISION_NAMES})  # weak, if nothing else supports them
 UNNAMED_COLUMN = re.compile(r"column \d+")  # as columns without a name are called
@@ -75,28 +76,6 @@ COPIED = 1 << 20  # bytes of standard input at a time
 STDIN = "stdin"  # what messages call standard input
 MOST_INPUT = 4_000_000_000  # bytes of standard input
 MOST_COLUMNS = 16_384  # as many as a sheet of Excel has
-Progress = Callable[[int], None]  # called with the number of bytes read so far
-
-
-class Options(NamedTuple):
-    """Options of `read_history`, checked."""
-
-    wanted: Wanted
-    context: tuple[Item, ...]
-    next_context: Mapping[str, object]
-    minimise: bool
-    doses: bool
-    style: Style
-    reward_range: tuple[float, float] | None
-    overall_range: tuple[float, float] | None
-    progress: Progress
-
-    @property
-    def further(self) -> list[str]:
-        """The other options of the command that say how cells are read."""
-        dates = [f"--dates {self.style.dates}"] if self.style.dates else []
-        points = {".": "point", ",": "comma"}
-        return dates + ([f"--decimal {points[self.style.point]}"] if self.style.point else [])
 
 
 def read_history(
@@ -252,9 +231,7 @@ def read_plain(table: OpenTable, renamed: Mapping[str, str], options: Options) -
     if table.layout is None:
         unused = [name for name in unused if not INDEX.fullmatch(name)]
     given = {meaning: items.get(meaning, ()) for meaning in MEANINGS}
-    found = assemble_plain(frame, reading, Ranges(options.reward_range, options.overall_range), unused, given)
-    found = replace(found, columns_option=" ".join([found.columns_option, *options.further]))
-    return replace(found, y=-found.y, z=-found.z, minimise=True) if options.minimise else found
+    return assemble_plain(frame, reading, options, unused, given)
 
 
 def plain_places(table: OpenTable, renamed: Mapping[str, str]) -> dict[str, int]:
@@ -274,31 +251,18 @@ def read_any(table: OpenTable, options: Options) -> History:
             raise ValueError(f"{table.path}: is empty: must have a row for each round, or for each round and arm")
         plain_places(table, plain_names(options.wanted) or {})
         raise ValueError(f"{table.path}: has column names but no rows: must have one row for each round and arm")
-    reading = find_reading(
-        frame, any_form(options.wanted), doses=options.doses, context=options.context, further=options.further
-    )
-    return assemble(
-        frame,
-        reading,
-        context=options.context,
-        next_context=options.next_context,
-        minimise=options.minimise,
-        further=options.further,
-    )
+    return assemble(frame, find_reading(frame, options), options)
 
 
-def find_reading(
-    frame: Frame, wanted: Wanted, *, doses: bool = False, context: Sequence[Item] = (), further: Sequence[str] = ()
-) -> Reading:
+def find_reading(frame: Frame, options: Options) -> Reading:
     """The reading of a table; given columns are taken as they are, the others are found.
 
-    doses: columns may hold amounts. context: columns that are given as such, so that they are no decisions and no
-    outcomes. further: other options, for the lines to paste.
+    Columns that are given as context are no decisions and no outcomes.
     """
-    given = resolve(frame, wanted)
+    given = resolve(frame, any_form(options.wanted))
     if "chosen" in given and "dose" in given:
         raise ValueError("columns: must have chosen= (yes or no) or dose= (amounts), not both")
-    amounts = doses or "dose" in given
+    amounts = options.doses or "dose" in given
     decided = given.get("dose", given.get("chosen"))
     rounds = tuple(item.name for item in given["round"]) if "round" in given else None
     arm = given["arm"][0].name if "arm" in given else None
@@ -308,13 +272,13 @@ def find_reading(
         layouts = find_layouts(frame, rounds, arm)
     found = []
     for layout in layouts:
-        free = without(frame, known_before(frame, layout, context))
+        free = without(frame, known_before(frame, layout, options.context))
         for decision in decision_candidates(free if decided is None else frame, layout, decided, amounts)[:MOST_ASKED]:
             found += readings(free, layout, decision, given, amounts)
     if not found:
         raise ValueError(f"{frame.name}: {nothing_found(frame, layouts[0], decided, amounts)}")
     if len(found) > 1 or is_weak(found[0], layouts[0]):
-        raise question(frame, found, further)
+        raise question(frame, found, options.further)
     return found[0]
 
 
@@ -394,9 +358,7 @@ def question(frame: Frame, found: Sequence[Reading], further: Sequence[str]) -> 
     for role, about in (("arm", "the arm"), ("chosen", "what was chosen"), ("outcome", "the outcome")):
         values = dict.fromkeys(shown(frame, reading, role) for reading in found)
         if len(values) > 1:
-            some = list(values)[:MOST_READINGS]
-            more = f" and {len(values) - MOST_READINGS} more" if len(values) > MOST_READINGS else ""
-            unclear.append(f"{about} may be {', '.join(some)}{more}")
+            unclear.append(f"{about} may be {first_of(list(values), MOST_READINGS)}")
     one = "only the content of columns suggests how to read this table: confirm it with this option, or name others"
     asked = f"{'; '.join(unclear)}: say which, with one of these options" if unclear else one
     lines = [f"{frame.name}: {asked}"]

@@ -1,117 +1,39 @@
-"""A history: the checked decisions and outcomes of all rounds; and the problems of a file, reported all at once."""
+"""A history: the decisions and outcomes of all rounds, from the cells of a table, and notes on what is missing."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.history.columns import TakenColumn
+from spillover.formatting import count_of, first_of
+from spillover.history.candidates import NO_ROUNDS
+from spillover.history.cells import HistoryError
+from spillover.history.columns import (
+    OUTCOME,
+    ROW_NUMBER,
+    STAR,
+    TOTAL,
+    Item,
+    Reading,
+    TakenColumn,
+    collapsed,
+    option_line,
+    parts_of,
+    rank,
+    resolve_item,
+    write_columns,
+    write_item,
+)
+from spillover.history.context import context_of
+from spillover.history.frame import Frame
+from spillover.history.panel import UNIT, Options, Panel, build_panel
 from spillover.kernels import NARROWEST_RANGE
-from spillover.types import Array, BoolArray
+from spillover.types import Array, BoolArray, IntArray
+from spillover.validate import quoted
 
-SHOWN = 5  # places of each kind of problem; all are counted
-
-
-class Problem(NamedTuple):
-    """One problem; `row` counts the rows of data from 0, None for a problem of the whole file."""
-
-    row: int | None
-    text: str
-    line: int | None = None  # where it is known already
-
-
-class HistoryError(ValueError):
-    """A table with problems; `lines` has one line for each cause, with the number of cells and where the first are."""
-
-    def __init__(self, name: str, lines: list[str], count: int, kinds: Sequence[str] = ()) -> None:
-        self.summary = f"{name}: {count:,} problem{'s' if count > 1 else ''}; no decision was made"
-        super().__init__("\n".join([self.summary, *lines]))
-        self.name, self.lines, self.count, self.kinds = name, lines, count, tuple(kinds)
-
-    def renamed(self, old: str, new: str) -> "HistoryError":
-        """The same error under another name of the file."""
-        lines = [line.replace(old, new) for line in self.lines]
-        return HistoryError(self.name.replace(old, new), lines, self.count, self.kinds)
-
-
-class Problems:
-    """Collects problems by kind while a file is read; a kind is one cause, and becomes one line.
-
-    >>> problems = Problems()
-    >>> problems.add("number", [4, 9], lambda k: f"z of row {k}: must be a number")
-    >>> problems.count, [problem.row for problem in problems.of_kind("number")]
-    (2, [4, 9])
-    """
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.found: dict[str, list[Problem]] = {}
-
-    @property
-    def count(self) -> int:
-        return sum(self.counts.values())
-
-    def of_kind(self, kind: str) -> list[Problem]:
-        return self.found.get(kind, [])
-
-    def add(self, kind: str, items: Any, describe: Callable[[int], str], *, rows: bool = True) -> None:
-        """Add problems of one kind; `items` are rows of data (unless rows=False), described only if they are shown."""
-        room = max(SHOWN - len(self.of_kind(kind)), 0)
-        if len(items):
-            self.counts[kind] = self.counts.get(kind, 0) + len(items)
-            described = [Problem(int(k) if rows else None, describe(int(k))) for k in items[:room]]
-            self.found.setdefault(kind, []).extend(described)
-
-    def add_text(self, kind: str, text: str, line: int | None = None) -> None:
-        """Add a problem of the whole file, or of a line that is not a row."""
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        if len(self.of_kind(kind)) < SHOWN:
-            self.found.setdefault(kind, []).append(Problem(None, text, line))
-
-    def add_hint(self, start: str, pattern: re.Pattern[str], hint: str) -> None:
-        """Add a hint to the problems of the kinds with this start whose text contains the pattern."""
-        for kind in [kind for kind in self.found if kind.startswith(start)]:
-            for k, problem in enumerate(self.of_kind(kind)):
-                if pattern.search(problem.text):
-                    self.found[kind][k] = problem._replace(text=f"{problem.text}; {hint}")
-
-    def error(self, name: str, places: Callable[[list[int]], Sequence[int | None]], word: str = "") -> HistoryError:
-        """The error with all problems; `places` gives the lines of some rows of data."""
-        rows = sorted({problem.row for kind in self.found.values() for problem in kind if problem.row is not None})
-        where = dict(zip(rows, places(rows), strict=True)) if rows else {}
-        lines = []
-        for kind, found in self.found.items():
-            places_of_kind = [line if row is None else where[row] for row, _, line in found]
-            place, count = places_of_kind[0], self.counts[kind]
-            text = found[0].text + also(places_of_kind, count, word, [problem.text for problem in found])
-            lines.append(f"{name}: {text}" if place is None else f"{name}:{word}{place}: {text}")
-        return HistoryError(name, lines, self.count, [kind.partition(" ")[0] for kind in self.found])
-
-
-def also(places: Sequence[int | None], count: int, word: str, texts: Sequence[str] = ()) -> str:
-    """Count the problems of a kind; say where the first are, and what was found there if it differs.
-
-    >>> also([2, 3, 4, 5, 6], 50, "")
-    ' (50 like this: lines 2, 3, 4, 5, 6, ...)'
-    >>> also([2, 9], 2, "", ["y = 'x': must be a number", "y = '1o': must be a number"])
-    " (2 like this: lines 2, 9 with y = '1o')"
-    """
-    if count == 1:
-        return ""
-    cells = [text.partition(": must")[0] for text in texts] if count == len(texts) else [""] * len(places)
-    found = zip(places, cells, strict=True)
-    some = [f"{place}{f' with {cell}' if cell != cells[0] else ''}" for place, cell in found if place is not None]
-    more = ", ..." if count > len(some) else ""
-    where = f": {word.strip() or 'line'}s {', '.join(some)}{more}" if some else ""
-    return f" ({count:,} like this{where})"
-
-
-MOST_ROUNDS = 2_000_000
-MOST_ARMS = 100_000
-UNIT = (0.0, 1.0)  # the range of z, if none is declared
 WIDER = 0.1  # share of the range of rewards that is added to it
 TAILS = (0.025, 0.975)  # quantiles between which an outcome varies
 DEVIATIONS = 4.0  # standard deviations in the range of an outcome whose quantiles coincide
@@ -181,26 +103,6 @@ class History:
     def nothing_chosen(self) -> bool:
         """Whether some rounds have outcomes, but no arm was chosen in any of them."""
         return bool(self.arrived.any() and not self.observed.any())
-
-
-def natural_order(names: list[str]) -> list[int]:
-    """Positions of names in natural order: arm 2 before arm 10.
-
-    >>> natural_order(["arm 10", "arm 2", "Arm 1"])
-    [2, 1, 0]
-    """
-    return sorted(range(len(names)), key=lambda k: natural(names[k]))
-
-
-def natural(name: str) -> tuple[Any, ...]:
-    parts = re.split(r"(\d+)", name.casefold())
-    return [by_size(part) if k % 2 else part for k, part in enumerate(parts)], name
-
-
-def by_size(digits: str) -> tuple[int, str]:
-    """Sorts digits as the number that they are, however many there are."""
-    plain = digits.lstrip("0")
-    return len(plain), plain
 
 
 def reward_range_of(history: History, declared: Range | None) -> Range:
@@ -320,3 +222,273 @@ def standard_context(history: History) -> StandardContext | None:
     scaled = (values[:, varies] - mean[varies]) / deviation[varies]
     next_scaled = (following[varies] - mean[varies]) / deviation[varies]
     return StandardContext(tuple(names[varies]), scaled, next_scaled, tuple(names[~varies]))
+
+
+LISTED = 5  # arms or rounds in a note
+
+
+class Split(NamedTuple):
+    """The rounds that were played, and the first one to decide."""
+
+    played: IntArray
+    first: int | None  # the round to decide, if the table has it
+    notes: list[str]
+
+
+def assemble(frame: Frame, reading: Reading, options: Options) -> History:
+    """The history that a table holds under a reading of its columns."""
+    context, sign = options.context, -1.0 if options.minimise else 1.0
+    panel, blanks = with_blanks_as_no(build_panel(frame, reading))
+    split = split_rounds(panel)
+    refuse_undecided(frame, panel, split)
+    in_order = [NO_ROUNDS.reason] if reading.reasons.get("round") == NO_ROUNDS.reason else []
+    notes = [*in_order, *blanks, *panel.dates.notes, *split.notes, *missing_notes(panel, split.played, reading)]
+    given_context = context_of(frame, panel, split.played, split.first, context, reading, options.next_context)
+    whole = replace(reading, context=context)
+    if given_context is not None:
+        notes += given_context.notes
+    notes += unused_notes(frame, whole, panel)
+    here = split.played
+    decision = np.nan_to_num(panel.decision[here])
+    x = decision > 0
+    y, z, observes = observed_outcomes(panel, here, reading)
+    reference = reference_doses(decision) if reading.amounts else None
+    labels = panel.dates.labels
+    return History(
+        arms=panel.arms,
+        rounds=tuple(labels[t] for t in here),
+        x=x,
+        z=None if z is None else sign * z,
+        y=sign * y,
+        arrived=np.asarray(np.isfinite(panel.y[here] if reading.outcome else y).any(axis=1)),
+        has_overall=bool(reading.outcome),
+        following=panel.dates.following if split.first is None else labels[split.first],
+        notes=tuple(notes),
+        observes=observes,
+        dose=None if reference is None else np.where(x, decision / reference, 0.0),
+        reference_dose=reference,
+        context=None if given_context is None else given_context.values,
+        context_names=() if given_context is None else given_context.names,
+        next_context=None if given_context is None else given_context.following,
+        minimise=options.minimise,
+        has_baseline=True,
+        outcome_names=panel.outcome_names,
+        taken=whole.taken(frame.names),
+        columns_option=option_line(whole.columns(frame.names), options.further),
+    )
+
+
+def assemble_plain(
+    frame: Frame, reading: Reading, options: Options, unused: Sequence[str], given: Mapping[str, Sequence[Item]]
+) -> History:
+    """The history of a table in the plain form. unused: its other columns. given: its columns as options name them."""
+    panel = build_panel(frame, reading, options)
+    x, labels = panel.decision == 1, panel.dates.labels
+    z: Any = panel.z
+    found = complete_outcomes(x, z, panel.y if reading.outcome else None, labels)
+    left = [f"columns not used: {', '.join(map(quoted, unused))}"] if unused else []
+    return History(
+        arms=panel.arms,
+        rounds=labels,
+        x=x,
+        z=-found.z if options.minimise else found.z,
+        y=-found.y if options.minimise else found.y,
+        arrived=found.arrived,
+        has_overall=bool(reading.outcome),
+        following=panel.dates.following,
+        notes=(*panel.dates.notes, *found.notes, *left),
+        has_baseline=bool(reading.outcome) and shows_baseline(x, found.z, found.y, found.arrived),
+        outcome_names=panel.outcome_names,
+        taken=reading.taken(frame.table.names),
+        minimise=options.minimise,
+        columns_option=option_line(write_columns(given), options.further),
+    )
+
+
+class CompleteOutcomes(NamedTuple):
+    """The outcomes of the rounds, ready for a policy to learn from."""
+
+    z: Array
+    y: Array
+    arrived: BoolArray
+    notes: list[str]
+
+
+def complete_outcomes(
+    x: BoolArray, z: Array, y: Array | None, labels: Sequence[str], *, goes_on: bool = False
+) -> CompleteOutcomes:
+    """A round has arrived when z of every chosen arm and y of every arm are known; until then its values are 0.
+
+    goes_on: these rounds come after others, all of which have arrived.
+    """
+    lacking = (x & np.isnan(z)).sum(axis=1)
+    possible = x.sum(axis=1)
+    if y is not None:
+        lacking += np.isnan(y).sum(axis=1)
+        possible += y.shape[1]
+    arrived = lacking == 0
+    partly = np.flatnonzero(~arrived & (lacking < possible))
+    notes = []
+    if len(partly):
+        some = [f"{labels[t]} ({lacking[t]} of {possible[t]} values missing)" for t in partly[:LISTED]]
+        notes.append(f"rounds with missing values count as pending: {first_of(some, LISTED, len(partly))}")
+    if y is not None and not arrived.any() and not goes_on:
+        notes += why_nothing_arrived(x, z, y)
+    z[~x] = 0.0
+    z[~arrived] = 0.0
+    if y is None:
+        y = z
+        notes.append("no column y: spill-over cannot be learned, so every arm counts for itself alone")
+    else:
+        y[~arrived] = 0.0
+    return CompleteOutcomes(z, y, arrived, notes)
+
+
+def why_nothing_arrived(x: BoolArray, z: Array, y: Array) -> list[str]:
+    """Why no round counts as arrived although z is known: y is empty, or given for chosen arms only."""
+    without = "or do without it with --columns y= (then no spill-over is learned)"
+    if np.isnan(z[x]).all():
+        return []
+    if np.isnan(y).all():
+        return [f"column y is empty, so all rounds count as pending: fill it in, {without}"]
+    if np.isnan(y[~x]).all():
+        needed = "give y of every arm, chosen or not"
+        return [f"column y has values of chosen arms only, so all rounds count as pending: {needed}, {without}"]
+    return []
+
+
+def with_blanks_as_no(panel: Panel) -> tuple[Panel, list[str]]:
+    """Take empty decisions of rounds that were played as "not chosen" if no cell says so; with a note."""
+    there = ~np.isnan(panel.decision)
+    played = there.any(axis=1, keepdims=True) | ~np.isnan(panel.y).all(axis=1, keepdims=True)
+    blank = ~there & panel.present & played
+    if not blank.any() or not there.any() or (panel.decision == 0).any():
+        return panel, []
+    note = f"{count_of(int(blank.sum()), 'empty decision')} taken as not chosen: no other cell says so"
+    return panel._replace(decision=np.where(blank, 0.0, panel.decision)), [note]
+
+
+def split_rounds(panel: Panel) -> Split:
+    """Rounds without decisions and outcomes: those at the end are to decide, others are left out."""
+    decided = ~np.isnan(panel.decision).all(axis=1)
+    known = ~np.isnan(panel.y).all(axis=1)
+    empty: BoolArray = np.asarray(~decided & ~known)
+    last = int(np.flatnonzero(~empty)[-1]) if (~empty).any() else -1
+    between = np.flatnonzero(empty[: last + 1])
+    tail = len(empty) - 1 - last
+    notes = []
+    labels = panel.dates.labels
+    if len(between):
+        notes.append(
+            f"{count_of(len(between), 'round')} without decision and outcome left out, the first {labels[between[0]]}"
+        )
+    if tail > 1:
+        notes.append(f"{tail} rounds are to decide: the answer is for the first, {labels[last + 1]}")
+    return Split(np.flatnonzero(~empty), last + 1 if tail else None, notes)
+
+
+def refuse_undecided(frame: Frame, panel: Panel, split: Split) -> None:
+    """Outcomes without a decision: nobody can tell what they belong to."""
+    if not len(split.played) and split.first is None:
+        raise ValueError(f"{frame.name}: no round has a decision or an outcome: must have some")
+    lacking = np.isnan(panel.decision) & panel.present
+    per_arm = panel.y.shape == panel.decision.shape
+    outcome = ~np.isnan(panel.y) if per_arm else ~np.isnan(panel.y).all(axis=1, keepdims=True)
+    bad = np.argwhere(lacking & outcome)
+    if len(bad):
+        t, arm = bad[0]
+        some = f"the first for {panel.arms[arm]!r} in round {panel.dates.labels[t]}"
+        fix = "fill in whether the arm was chosen, or empty the outcome too"
+        line = f"{frame.name}: {count_of(len(bad), 'decision')} missing although there is an outcome, {some}: {fix}"
+        raise HistoryError(frame.name, [line], len(bad))
+
+
+def missing_notes(panel: Panel, played: IntArray, reading: Reading) -> list[str]:
+    """Say what is missing and how it is treated, one note for each cause."""
+    notes: list[str] = []
+    if not len(played):
+        return notes
+    there = ~np.isnan(panel.decision[played])
+    labels = panel.dates.labels
+    first, last = there.argmax(axis=0), len(there) - 1 - there[::-1].argmax(axis=0)
+    ever = there.any(axis=0)
+    came = [f"{panel.arms[k]} from {labels[played[first[k]]]} on" for k in np.flatnonzero(ever & (first > 0))]
+    went = [f"{panel.arms[k]} until {labels[played[last[k]]]}" for k in np.flatnonzero(ever & (last < len(there) - 1))]
+    if came or went:
+        some = first_of([*came, *went], LISTED)
+        notes.append(f"not in all rounds: {some}; in the others taken as not chosen, with unknown outcomes")
+    index = np.arange(len(there))[:, None]
+    within = ~there & (index > first) & (index < last) & ever
+    if within.any():
+        notes.append(
+            f"{count_of(int(within.sum()), 'row')} missing between an arm's first and last round: taken as not chosen, "
+            "with unknown outcomes"
+        )
+    if reading.outcome:
+        y = panel.y[played]
+        lacks = np.isnan(y) & (there if y.shape == there.shape else True)
+        partly = lacks & ~np.isnan(y).all(axis=1, keepdims=True)
+        if partly.any():
+            rounds = int(partly.any(axis=1).sum())
+            notes.append(
+                f"{count_of(int(partly.sum()), 'outcome')} missing in {count_of(rounds, 'round')}: the others are used"
+            )
+    return notes
+
+
+def observed_outcomes(panel: Panel, played: IntArray, reading: Reading) -> tuple[Array, Array | None, str]:
+    """y, z and what is observed."""
+    chosen = np.nan_to_num(panel.decision[played]) > 0
+    z = None if panel.z is None else np.where(chosen, panel.z[played], 0.0)
+    if not reading.outcome:
+        if z is None:
+            raise ValueError("columns: must name an outcome")
+        return z.copy(), z, "both"
+    y = panel.y[played]
+    if y.shape == chosen.shape:
+        return y.copy(), z, "overall" if z is None else "both"
+    whole = np.zeros(chosen.shape)
+    whole[:, :1] = y
+    return whole, None, "payoff"
+
+
+def reference_doses(decision: Array) -> Array:
+    """The average amount of each arm where it is positive; 1 for an arm that never had any."""
+    count = (decision > 0).sum(axis=0)
+    return np.where(count > 0, decision.sum(axis=0) / np.maximum(count, 1), 1.0)
+
+
+def unused_notes(frame: Frame, reading: Reading, panel: Panel) -> list[str]:
+    """Columns that are not used; numbers among them are offered as context."""
+    context = {name for item in reading.context for name in names_of(frame, item, reading)}
+    left = [column for column in frame.columns if column.name not in reading.used | context]
+    offered = [c.name for c in left if could_be_context(c.name, c.is_number, varies(c.codes))]
+    ignored = [column.name for column in left if column.name not in offered]
+    notes = []
+    if offered:
+        free = [name for name in frame.names if name not in reading.used]
+        short = collapsed(offered, free)
+        said = first_of([quoted(name.replace(STAR, "*")) for name in short], LISTED)
+        option = shlex.quote(",".join(write_item(Item(name)) for name in short[:LISTED]))
+        notes.append(f"not used, but could be context if known before the decision: {said} (--context {option})")
+    if ignored:
+        notes.append(f"columns not used: {', '.join(map(quoted, ignored))}")
+    return notes
+
+
+def names_of(frame: Frame, item: Item, reading: Reading) -> list[str]:
+    free = [name for name in frame.names if name not in reading.used]
+    if item.is_pattern or item.name.casefold() in {name.casefold() for name in free}:
+        return [one.name for one in resolve_item(frame, item, "context", free)]
+    return []
+
+
+def could_be_context(name: str, is_number: bool, differs: bool) -> bool:
+
+    known_after = rank(name, OUTCOME) is not None or bool(parts_of(name) & set(TOTAL.split()))
+    label = rank(name, ROW_NUMBER) is not None or bool(parts_of(name) & {"id", "hid", "code"})
+    return is_number and differs and not label and not known_after
+
+
+def varies(codes: IntArray) -> bool:
+    return len(np.unique(codes[codes >= 0])) > 1

@@ -10,7 +10,7 @@ from fastapi.exceptions import HTTPException, RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
-from spillover.history.record import MOST_ARMS
+from spillover.history.columns import MOST_ARMS
 from spillover.service import Conflict, Invalid, NotFound, StorageError
 from spillover.service.errors import invalid_of, shortened
 from spillover.service.rounds import MOST_ITEMS

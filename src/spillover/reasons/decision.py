@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SWAPPED = 1_000  # arms on each side that swaps are looked for among
+PAIRS = ("effects", "effects_interval", "edge_probability", "edge_interval")  # what is known of pairs of arms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,9 +232,7 @@ def reasons(
                 ways_of(network, place.get(j), float(explanation.gain[j]), float(mean[j]), float(spilled[j]), paths),
                 followed,
             ),
-            direct_interval=interval_of(explanation.direct_interval, j),
-            spill_interval=interval_of(explanation.spill_interval, j),
-            total_interval=interval_of(explanation.total_interval, j),
+            **{name: interval_of(getattr(explanation, name), j) for name in render.INTERVALS},
             baseline=value_of(explanation.baseline, j),
             context_effect=value_of(explanation.context_effect, j),
             own_effect=value_of(None if explanation.effects is None else np.diagonal(explanation.effects), j),
@@ -254,10 +253,7 @@ def reasons(
         could_gain=more,
         could_gain_share=part,
         constrained=bool(constraints) or feasible is not None,
-        effects=explanation.effects,
-        effects_interval=explanation.effects_interval,
-        edge_probability=explanation.edge_probability,
-        edge_interval=explanation.edge_interval,
+        **{name: getattr(explanation, name) for name in PAIRS},
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spillover.formatting import short_number
+from spillover.formatting import first_of, short_number
 from spillover.reasons.render import format_number
 from spillover.types import Array, BoolArray, Explanation
 from spillover.validate import quoted
@@ -104,8 +104,7 @@ def masked_names(names: Sequence[str], mask: BoolArray) -> tuple[str, ...]:
 
 def join_names(names: Sequence[str], most: int = 8) -> str:
     """The first names in a sentence, and how many more there are."""
-    rest = len(names) - most
-    return ", ".join(map(quoted, names[:most])) + (f" and {rest} more" if rest > 0 else "")
+    return first_of(list(map(quoted, names)), most)
 
 
 def join_rounds(labels: Sequence[str]) -> str:
@@ -249,8 +248,7 @@ def assumption_signals(signals: Mapping[str, Any], names: Sequence[str]) -> list
         against = np.argwhere(np.asarray(signals.get(key, False)))
         if len(against):
             pairs = [f"{quoted(names[j])} {verb} {quoted(names[i])}" for i, j in against.tolist()]
-            more = f" and {len(pairs) - LISTED_PAIRS} more" if len(pairs) > LISTED_PAIRS else ""
-            sentence = f"The outcomes contradict {contradicted}: {', '.join(pairs[:LISTED_PAIRS])}{more}. {remedy}."
+            sentence = f"The outcomes contradict {contradicted}: {first_of(pairs, LISTED_PAIRS)}. {remedy}."
             arms = tuple(names[j] for j in dict.fromkeys(against[:, 1].tolist()))
             found.append(Signal(code, True, sentence, float(len(pairs)), arms))
     factor = unit_factor(np.asarray(signals.get("own_slopes", np.nan), float).reshape(-1))

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spillover.formatting import Interval, decimals_for, format_estimate, interval_of, join_lines, printable, round_to
+from spillover.formatting import (
+    Interval,
+    align_columns,
+    decimals_for,
+    format_estimate,
+    interval_of,
+    join_lines,
+    plain_values,
+    round_to,
+)
 from spillover.reasons.paths import edge_places, is_known
 from spillover.registry import needed_for
 from spillover.validate import quoted
@@ -55,18 +64,6 @@ def format_part(part: float, whole: float) -> str:
     if not has_three_decimals(whole) or not np.isfinite(part):
         return format_number(part)
     return f"{part if is_visible(part, whole) else 0.0:.3f}"
-
-
-def align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows with columns of equal width: the first two aligned left, the numbers right."""
-    shown = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
-    return [
-        "  ".join(
-            cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in shown
-    ]
 
 
 def arm_row(arm: "ArmReason", more: Sequence[str]) -> list[str]:
@@ -137,7 +134,7 @@ def reason_lines(reasons: "Reasons") -> list[str]:
     if reasons.planned:
         lines.append(f"A plan decided this round, not the scores: {reasons.plan}.")
     lines += [f"Score: {reasons.quantity}, including exploration.", ""]
-    lines += align_columns(arm_table(reasons, chosen + others[:SHOWN_OTHERS]))
+    lines += align_columns(arm_table(reasons, chosen + others[:SHOWN_OTHERS]), 2)
     if len(others) > SHOWN_OTHERS:
         lines.append(f"... and {len(others) - SHOWN_OTHERS} more arms with lower scores")
     lines += effect_lines(reasons)
@@ -214,7 +211,7 @@ def edge_lines(reasons: "Reasons") -> list[str]:
     if not rows:
         return ["", f"Edges: none has a probability of {PROBABLE} or more."]
     left = f"... and {len(edges) - LISTED_EDGES} weaker ones" if len(edges) > LISTED_EDGES else None
-    return ["", "Edges:", *(f"  {line}" for line in align_columns(rows)), *([f"  {left}"] if left else [])]
+    return ["", "Edges:", *(f"  {line}" for line in align_columns(rows, 2)), *([f"  {left}"] if left else [])]
 
 
 def swap_lines(reasons: "Reasons") -> list[str]:
@@ -227,7 +224,7 @@ def swap_lines(reasons: "Reasons") -> list[str]:
         digits = wider(shown_interval(by_name[swap.out]), shown_interval(by_name[swap.into]))
         changes = (format_like(change, digits) for change in (swap.change, swap.expected_change))
         rows.append([swap.out, swap.into, *changes])
-    return ["", "Swaps:", *(f"  {line}" for line in align_columns(rows))]
+    return ["", "Swaps:", *(f"  {line}" for line in align_columns(rows, 2))]
 
 
 def to_frame(reasons: "Reasons") -> Any:
@@ -245,13 +242,9 @@ def to_frame(reasons: "Reasons") -> Any:
     return table.set_index("arm")
 
 
-def finite_or_none(value: float | None) -> float | None:
-    """JSON has neither infinities nor NaN."""
-    return float(value) if value is not None and np.isfinite(value) else None
-
-
 def to_dict(reasons: "Reasons") -> dict[str, Any]:
     """Lists, dictionaries, texts, numbers and None."""
+    swap_names = ("out", "in", "change", "expected_change")
     return {
         "format": FORMAT,
         "quantity": reasons.quantity,
@@ -260,83 +253,54 @@ def to_dict(reasons: "Reasons") -> dict[str, Any]:
         "budget": int(reasons.budget),
         "chosen": [arm.arm for arm in reasons.arms if arm.chosen],
         "proved": reasons.proved,
-        "could_gain": finite_or_none(reasons.could_gain),
-        "could_gain_share": finite_or_none(reasons.could_gain_share),
+        "could_gain": plain_values(reasons.could_gain),
+        "could_gain_share": plain_values(reasons.could_gain_share),
         "arms": [arm_dict(reasons, arm) for arm in reasons.ranked()],
-        "swaps": [
-            {
-                "out": swap.out,
-                "in": swap.into,
-                "change": finite_or_none(swap.change),
-                "expected_change": finite_or_none(swap.expected_change),
-            }
-            for swap in reasons.swaps
-        ],
+        "swaps": [dict(zip(swap_names, plain_values(tuple(swap)), strict=True)) for swap in reasons.swaps],
         "graph": graph_dict(reasons),
-        "health": [
-            {
-                "code": signal.code,
-                "warning": signal.warning,
-                "sentence": signal.sentence,
-                "value": finite_or_none(signal.value),
-                "arms": list(signal.arms),
-            }
-            for signal in reasons.health
-        ],
+        "health": [plain_values(signal) for signal in reasons.health],
     }
 
 
+LABELS = ("arm", "position", "chosen", "known")
+EFFECTS = ("direct", "spilled_over", "on_itself", "on_others")
+NUMBERS = ("mean", "count", *EFFECTS, "exploration", "score", "exploration_share", "gap", *MORE_TITLES)
+
+
 def arm_dict(reasons: "Reasons", arm: "ArmReason") -> dict[str, Any]:
-    labels: dict[str, Any] = {name: getattr(arm, name) for name in ("arm", "position", "chosen", "known")}
-    effects = ("direct", "spilled_over", "on_itself", "on_others")
-    numbers = ("mean", "count", *effects, "exploration", "score", "exploration_share", "gap")
-    paths = [
-        {
-            "arms": [reasons.names[j] for j in path.arms],
-            "effect": finite_or_none(path.effect),
-            "amount": finite_or_none(path.amount),
-        }
-        for path in arm.ways.paths
-    ]
-    rests = {f"{name}_ways": finite_or_none(getattr(arm.ways, name)) for name in ("other", "longer", "unknown")}
-    intervals = {name: list_or_none(getattr(arm, name)) for name in INTERVALS}
-    values = {name: finite_or_none(getattr(arm, name)) for name in (*numbers, *MORE_TITLES)}
-    return labels | values | intervals | {"paths": paths} | rests
-
-
-def list_or_none(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else list(interval)
+    """The fields of an arm, and the paths along which it spills over."""
+    values = {name: plain_values(getattr(arm, name)) for name in (*LABELS, *NUMBERS, *INTERVALS)}
+    paths, *rests = plain_values(tuple(arm.ways))
+    named = [path | {"arms": [reasons.names[j] for j in path["arms"]]} for path in paths]
+    return values | {"paths": named} | dict(zip(("other_ways", "longer_ways", "unknown_ways"), rests, strict=True))
 
 
 def graph_dict(reasons: "Reasons") -> dict[str, Any]:
-    known = is_known(reasons.flows)
+    """The edges of the graph, and the effect of each arm on each outcome, where they are known."""
+    known, effects = is_known(reasons.flows), None
     edges = [
-        {
-            "from": reasons.names[j],
-            "to": reasons.names[i],
-            "weight": finite_or_none(reasons.adjacency[i, j]),
-            "flow": finite_or_none(reasons.flows[i, j]),
-            "probability": None if reasons.edge_probability is None else finite_or_none(reasons.edge_probability[i, j]),
-            "interval": list_or_none(interval_of(reasons.edge_interval, i, j)),
-        }
+        between(reasons, i, j)
+        | plain_values(
+            {
+                "weight": reasons.adjacency[i, j],
+                "flow": reasons.flows[i, j],
+                "probability": None if reasons.edge_probability is None else reasons.edge_probability[i, j],
+                "interval": interval_of(reasons.edge_interval, i, j),
+            }
+        )
         for i, j in (edge_places(reasons.adjacency) if known else ())
     ]
-    return {"known": known, "edges": edges, "effects": effect_dicts(reasons)}
+    if reasons.effects is not None:
+        effects = [
+            between(reasons, i, j)
+            | plain_values({"effect": reasons.effects[i, j], "interval": interval_of(reasons.effects_interval, i, j)})
+            for i, j in np.ndindex(*np.shape(reasons.effects))
+        ]
+    return {"known": known, "edges": edges, "effects": effects}
 
 
-def effect_dicts(reasons: "Reasons") -> list[dict[str, Any]] | None:
-    """List the effect of each arm on each outcome, where it is estimated."""
-    if reasons.effects is None:
-        return None
-    return [
-        {
-            "from": reasons.names[j],
-            "to": reasons.names[i],
-            "effect": finite_or_none(reasons.effects[i, j]),
-            "interval": list_or_none(interval_of(reasons.effects_interval, i, j)),
-        }
-        for i, j in np.ndindex(*np.shape(reasons.effects))
-    ]
+def between(reasons: "Reasons", i: int, j: int) -> dict[str, Any]:
+    return {"from": reasons.names[j], "to": reasons.names[i]}
 
 
 def to_json(reasons: "Reasons", indent: int | None) -> str:

@@ -15,7 +15,7 @@ from spillover.contracts import AnyPolicy, Policy, as_policy, setting_of
 from spillover.contracts.hyperparameters import hyperparameters, with_values
 from spillover.experiments.toml_file import origin_of
 from spillover.files import Excessive, parse_toml
-from spillover.formatting import short_number
+from spillover.formatting import first_of, short_number
 from spillover.history import History, read_history, replay_history
 from spillover.history.record import default_range
 from spillover.history.replay import Checkpoints, known_signals, next_reasons
@@ -42,17 +42,17 @@ def to_json_types(value: Any) -> Any:
     return encode(value) if isinstance(value, int | float | str | bool) or value is None else str(value)
 
 
+NEEDS = {  # traits of policies that need what a history does not have
+    "needs_world": "needs the true world",
+    "knows_graph": "needs the true graph",
+    "knows_structure": "needs to know which edges there can be",
+    "randomised": "needs the probabilities of past decisions",
+}
+
+
 def lacking(policy: Policy) -> str | None:
     """Name what a policy needs and a history does not have."""
-    if policy.traits.needs_world:
-        return "needs the true world"
-    if policy.traits.knows_graph:
-        return "needs the true graph"
-    if policy.traits.knows_structure:
-        return "needs to know which edges there can be"
-    if policy.traits.randomised:
-        return "needs the probabilities of past decisions"
-    return None
+    return next((words for name, words in NEEDS.items() if getattr(policy.traits, name)), None)
 
 
 def usable_names() -> list[str]:
@@ -90,7 +90,7 @@ def build_policy(name: str, settings: Sequence[str]) -> Policy:
 
 def require_explanations(name: str, policy: Policy) -> None:
     if not policy.traits.explains:
-        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains = True"
+        accepted = "derived from spillover.Policy, with an explain(state, rng) and explains=True in its traits"
         raise ValueError(f"policy = {name!r}: must explain its decisions: {accepted}")
 
 
@@ -453,6 +453,7 @@ def answer(
     facts = facts_of(history)
     found = known or choose(history, question, progress=progress, facts=facts)
     most, limits, learner, alone = found.budget, found.limits, found.learner, found.alone
+    signals = {} if found.by_regression else known_signals(learner, history)
     hint = {"effort_hint": effort_hint(question.steps)} if question.by_command else {}
     if history.minimise:
         hint["quantity"] = f"{learner.policy.traits.quantity}, as a reduction"
@@ -478,7 +479,19 @@ def answer(
             )
         ),
         arms=arm_answers(reasons, facts.assessment, set(best), facts.sign, facts.per_arm),
-        cautions=tuple(warned(learner, history, facts, reasons, found.by_regression)),
+        cautions=(
+            *different_units(history),
+            *cautions(
+                reasons,
+                facts.assessment,
+                facts.y,
+                signals,
+                sign=facts.sign,
+                sees_rewards=facts.sees_rewards,
+                fits_baseline=learner.policy.traits.fits_baseline,
+                by_regression=found.by_regression,
+            ),
+        ),
         assessment=facts.assessment,
         per_arm=facts.per_arm,
         sign=facts.sign,
@@ -513,21 +526,5 @@ def taken_from_data(learner: Learner, history: History, question: Question, by_r
             for arm, dose in zip(history.arms, history.reference_dose, strict=True)
             if np.isfinite(dose)
         ]
-        more = f" and {len(usual) - LISTED_DOSES} more" if len(usual) > LISTED_DOSES else ""
         shape = "" if by_regression else ", taken to be proportional to it: saturation is not modelled"
-        yield f"effects are those of each arm's average amount ({', '.join(usual[:LISTED_DOSES])}{more}){shape}"
-
-
-def warned(learner: Learner, history: History, facts: Facts, reasons: Any, by_regression: bool) -> list[Any]:
-    signals = {} if by_regression else known_signals(learner, history)
-    found = cautions(
-        reasons,
-        facts.assessment,
-        facts.y,
-        signals,
-        sign=facts.sign,
-        sees_rewards=facts.sees_rewards,
-        fits_baseline=learner.policy.traits.fits_baseline,
-        by_regression=by_regression,
-    )
-    return [*different_units(history), *found]
+        yield f"effects are those of each arm's average amount ({first_of(usual, LISTED_DOSES)}){shape}"

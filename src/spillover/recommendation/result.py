@@ -10,7 +10,7 @@ from spillover.assessment import Assessment
 from spillover.assessment.findings import FINE, NOTE, WARNING, Finding
 from spillover.assessment.reduced_form import MOST_ARMS
 from spillover.constraints import Constraint, Costs
-from spillover.formatting import Interval, Shown, interval_of, short_number
+from spillover.formatting import Interval, Shown, interval_of, plain_values, short_number
 from spillover.history import History
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_names, join_rounds, unit_factor, unit_sentence
@@ -302,13 +302,8 @@ class ArmAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where a number is not finite."""
-        return {name: plain(value) for name, value in asdict(self).items()}
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [plain(part) for part in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+        plain: dict[str, Any] = plain_values(asdict(self))
+        return plain
 
 
 def arm_answers(
@@ -322,25 +317,28 @@ def arm_answers(
     return tuple(arm_answer(arm, assessment, arm.arm in known_best, sign, per_arm) for arm in reasons.ranked())
 
 
+COMPARED = [
+    *("outcome_when_chosen", "outcome_when_not", "difference", "difference_error"),
+    *("others_when_chosen", "others_when_not", "others_difference", "others_difference_error"),
+]
+
+
 def arm_answer(arm: ArmReason, assessment: Assessment, best: bool, sign: float, per_arm: bool) -> ArmAnswer:
     """One arm's answer."""
     averages, reduced, j = assessment.averages[arm.position], assessment.reduced, arm.position
     own, rest = averages.own if per_arm else averages.total, averages.rest
     effect, error = (reduced.own, reduced.own_error) if per_arm else (reduced.total, reduced.total_error)
+    regression = {"effect": effect, "effect_error": error}
+    regression |= {"spill_over": reduced.spill, "spill_over_error": reduced.spill_error}
+    regression |= {"total": reduced.total, "total_error": reduced.total_error}
+    compared: dict[str, Any] = dict(zip(COMPARED, (*own, *rest), strict=True))
     known = np.nan if not arm.known else 1.0
     return ArmAnswer(
         arm=arm.arm,
         chosen=arm.chosen,
         by_knowledge=best,
         times_chosen=averages.times,
-        outcome_when_chosen=own.chosen,
-        outcome_when_not=own.others,
-        difference=own.difference,
-        difference_error=own.error,
-        others_when_chosen=rest.chosen,
-        others_when_not=rest.others,
-        others_difference=rest.difference,
-        others_difference_error=rest.error,
+        **compared,
         effect=sign * arm.on_itself * known,
         effect_interval=signed_interval(arm.direct_interval, sign),
         spill_over=sign * arm.on_others * known,
@@ -351,12 +349,7 @@ def arm_answer(arm: ArmReason, assessment: Assessment, best: bool, sign: float, 
         score=arm.score,
         baseline=sign * arm.baseline,
         context_effect=sign * arm.context_effect,
-        least_squares_effect=float(effect[j]),
-        least_squares_effect_error=float(error[j]),
-        least_squares_spill_over=float(reduced.spill[j]),
-        least_squares_spill_over_error=float(reduced.spill_error[j]),
-        least_squares_total=float(reduced.total[j]),
-        least_squares_total_error=float(reduced.total_error[j]),
+        **{f"least_squares_{name}": float(values[j]) for name, values in regression.items()},
     )
 
 

@@ -13,11 +13,14 @@ from spillover.assessment.findings import FINE, NOTE, WARNING
 from spillover.constraints.search import best_set
 from spillover.formatting import (
     Interval,
+    align_columns,
     count_of,
     decimals_for,
+    first_of,
     format_estimate,
     join_lines,
     join_names,
+    plain_values,
     printable,
     round_to,
     short_number,
@@ -27,7 +30,7 @@ from spillover.history.read import name_of
 from spillover.reasons import ArmReason, Reasons
 from spillover.reasons.health import join_rounds
 from spillover.reasons.paths import has_effects, reached
-from spillover.reasons.render import align_columns, format_number, format_part, is_visible, reason_lines, shown_interval
+from spillover.reasons.render import format_number, format_part, is_visible, reason_lines, shown_interval
 from spillover.recommendation.estimates import Facts, facts_of
 from spillover.recommendation.result import ArmAnswer, Recommendation
 from spillover.types import Array
@@ -45,7 +48,7 @@ def data_lines(assessment: Assessment, order: Sequence[int], *, per_arm: bool) -
     rows = [titles, *(row_of(assessment, j, per_arm) for j in order[:SHOWN])]
     if not per_arm or len(assessment.arms) == 1:
         rows = [[*row[:6], row[7]] for row in rows]
-    lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows)]
+    lines = ["Averages over all rounds; differences with 2 standard errors:", *align_columns(rows, 2)]
     if len(order) > SHOWN:
         lines.append(f"... and {len(order) - SHOWN} more arms")
     meaning = "Least squares: the effect on all outcomes together, by a regression on all choices and the context"
@@ -184,33 +187,20 @@ def arm_table(answer: Recommendation) -> list[str]:
 
 
 def cells(answer: Recommendation, arm: ArmReason, *, targets: bool = True) -> tuple[str, ...]:
-    """Name, effect with interval, its two parts, and the exploration bonus."""
+    """Name, effect with interval, its two parts where there are two, and the exploration bonus."""
     found = next(each for each in answer.arms if each.arm == arm.arm)
     assert found.total_interval is not None
     total = "0" if cancels(found) else format_estimate(found.total, found.total_interval)
-    spilled = spill_over(answer, found)
-    if spilled and targets and is_certain(found.spill_over_interval):
-        spilled += main_target(answer.reasons, arm)
-    return (arm.arm, total, by_itself(answer, found), spilled, bonus(answer, arm, found))
-
-
-def by_itself(answer: Recommendation, found: ArmAnswer) -> str:
-    """The effect on the arm's own outcome, where there is one for each arm."""
-    return estimate(found.effect, found.effect_interval) if answer.per_arm else ""
-
-
-def spill_over(answer: Recommendation, found: ArmAnswer) -> str:
-    """The effect on the outcomes of other arms, where there may be one."""
-    several = answer.per_arm and len(answer.reasons.arms) > 1
-    if not several or found.spill_over_interval is None or not worth_a_word(found):
-        return ""
-    return estimate(found.spill_over, found.spill_over_interval)
-
-
-def bonus(answer: Recommendation, arm: ArmReason, found: ArmAnswer) -> str:
-    """The exploration bonus, with the digits that the interval of the effect supports."""
-    text = estimate(answer.sign * arm.exploration, shown_interval(arm) or found.total_interval)
-    return "" if float(text.replace(",", "")) == 0 else text
+    own = spilled = ""
+    if answer.per_arm:
+        own = estimate(found.effect, found.effect_interval)
+        if len(answer.reasons.arms) > 1 and found.spill_over_interval is not None and worth_a_word(found):
+            spilled = estimate(found.spill_over, found.spill_over_interval)
+            if spilled and targets and is_certain(found.spill_over_interval):
+                spilled += main_target(answer.reasons, arm)
+    # with the digits that the interval of the effect supports
+    bonus = estimate(answer.sign * arm.exploration, shown_interval(arm) or found.total_interval)
+    return (arm.arm, total, own, spilled, "" if float(bonus.replace(",", "")) == 0 else bonus)
 
 
 def estimate(value: float, interval: Interval | None) -> str:
@@ -226,10 +216,8 @@ def is_certain(interval: Interval | None) -> bool:
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows in columns of equal width, without the columns that are empty below their titles."""
     used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
-    titles, *others = [[printable(row[k]) for k in used] for row in rows]
-    shown = [titles, *([cell or NOTHING for cell in row] for row in others)]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(used))]
-    return ["  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in shown]
+    shown = [[row[k] or (NOTHING if number else "") for k in used] for number, row in enumerate(rows)]
+    return [f"  {line}".rstrip() for line in align_columns(shown)]
 
 
 LISTED_ARMS = 5  # in a line
@@ -394,8 +382,7 @@ def coming_context(answer: Recommendation) -> Iterator[str]:
     pairs += [name for name, value in values.items() if "=" in name and value]  # 0 or 1: whether it is so
     if not pairs:
         return
-    more = f" and {len(pairs) - LISTED_CONTEXT} more" if len(pairs) > LISTED_CONTEXT else ""
-    yield f"Decided for the context: {', '.join(pairs[:LISTED_CONTEXT])}{more}."
+    yield f"Decided for the context: {first_of(pairs, LISTED_CONTEXT)}."
 
 
 def known_alone(answer: Recommendation) -> Iterator[str]:
@@ -461,11 +448,8 @@ def left_out(answer: Recommendation, chosen: Sequence[ArmReason], others: Sequen
     first = sorted(answer.reasons.arms, key=lambda arm: (-arm.score, not arm.chosen))[: answer.budget]
     better = [arm for arm in others if arm in first and arm.score > least + TIE * abs(least)]
     if better and not by_chance:
-        names = ", ".join(
-            f"{quoted(arm.arm)} (score {gap_number(answer.sign * arm.score, arm)})" for arm in better[:LISTED_ARMS]
-        )
-        more = f" and {len(better) - LISTED_ARMS:,} more" if len(better) > LISTED_ARMS else ""
-        yield f"Left out because of the constraints: {names}{more}."
+        names = [f"{quoted(arm.arm)} (score {gap_number(answer.sign * arm.score, arm)})" for arm in better]
+        yield f"Left out because of the constraints: {first_of(names, LISTED_ARMS)}."
 
 
 LISTED_COLUMNS = 60
@@ -521,7 +505,7 @@ class Overview:
         """Everything, as plain values."""
         return {
             "file": self.source,
-            "columns": columns_of(self.history),
+            "columns": plain_values(self.history.taken),
             "columns_option": self.history.columns_option,
             "minimise": self.history.minimise,
             "context": list(self.history.context_names),
@@ -541,21 +525,10 @@ def column_lines(history: History) -> list[str]:
     """Say the meaning of each column, and the option to paste."""
     if not history.taken:
         return []
-    rows = [[taken.column, taken.meaning, taken.reason] for taken in history.taken[:LISTED_COLUMNS]]
-    lines = ["", "Columns:", *(f"  {line}" for line in align_left(rows))]
+    lines = ["", "Columns:", *(f"  {line}".rstrip() for line in align_columns(history.taken[:LISTED_COLUMNS]))]
     if len(history.taken) > LISTED_COLUMNS:
         lines.append(f"  and {len(history.taken) - LISTED_COLUMNS:,} more: see --json")
     if not history.columns_option:
         return lines
     short = len(history.columns_option) <= LONGEST_OPTION
     return [*lines, f"The same reading: {history.columns_option if short else 'see columns_option of --json'}"]
-
-
-def align_left(rows: Sequence[Sequence[str]]) -> list[str]:
-    shown = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(shown[0]))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in shown]
-
-
-def columns_of(history: History) -> list[dict[str, str]]:
-    return [{"column": taken.column, "meaning": taken.meaning, "reason": taken.reason} for taken in history.taken]

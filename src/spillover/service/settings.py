@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from spillover.constraints import Constraint, parse
 from spillover.constraints.search import check_feasible
+from spillover.history.columns import MOST_ARMS, natural_order
 from spillover.history.context import BUILT_IN
-from spillover.history.record import MOST_ARMS, natural_order
 from spillover.kernels import LARGEST_OUTCOME
 from spillover.learner.one import Learner
 from spillover.policies import InstrumentalSEM, SwitchingSEM

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spillover.history import History, read_history
-from spillover.history.build_history import complete_outcomes
 from spillover.history.columns import quoted_name
 from spillover.history.context import BUILT_IN
-from spillover.history.record import shows_baseline
+from spillover.history.record import complete_outcomes, shows_baseline
 from spillover.history.rounds import calendar
 from spillover.service.errors import Invalid, naming, require
 from spillover.service.events import RoundsImported
