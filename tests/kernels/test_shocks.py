@@ -1,12 +1,51 @@
 """Common shocks against plain NumPy: the prediction of one error from others, and where there is none."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from numba import njit
 from numpy.testing import assert_allclose
+from numpy.typing import NDArray
 
-from spillover import kernels
+from spillover.policies import instrumental_shocks
+from spillover.policies.instrumental_filter import SHOCK, Room, Y, Z
+from spillover.policies.instrumental_state import Shocks, empty_shocks
 
 N = 4
+expect_shocks = njit(instrumental_shocks.expect_shocks)
+learn_shocks = njit(instrumental_shocks.learn_shocks)
+solve_shocks = njit(instrumental_shocks.solve_shocks)
+
+
+class Equations(NamedTuple):
+    """The fields of the equations that shocks look at."""
+
+    coefficients: NDArray[np.float64]
+    edge_variance: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    rest_covariance: NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """The fields of a learner that shocks look at."""
+
+    equations: Equations
+    shocks: Shocks
+    context: NDArray[np.float64]
+
+
+def learner(coefficients, shocks):
+    """A learner without context whose equations are known exactly."""
+    known = (np.zeros((N, N)), np.zeros((N, 1, N)), np.zeros((N, 1, 1)))
+    return State(Equations(coefficients, *known), shocks, np.zeros(0))
+
+
+def room_of(z, y):
+    """A round whose outcomes have just come."""
+    room = Room(np.zeros((6, N)), np.ones((2, N), np.bool_), np.ones(1), np.zeros((N, 2 * N + 2)), np.zeros((4, N)))
+    room.lines[Y], room.lines[Z], room.flags[0] = y, z, ~np.isnan(y)
+    return room
 
 
 def parts(seed, loading):
@@ -24,8 +63,9 @@ def outcomes(coefficients, errors, own):
 
 
 def predicted(coefficients, shared, shared_chosen, x, z, y):
-    known = (np.zeros((N, N)), np.zeros((N, 1, N)), np.zeros((N, 1, 1)))
-    return kernels.expected_shocks(coefficients, *known, shared, shared_chosen, x, z, y, np.ones(1), 1, True)
+    room, shocks = room_of(z, y), empty_shocks(N, ())._replace(shared=shared, shared_chosen=shared_chosen)
+    expect_shocks(learner(coefficients, shocks), x, room)
+    return room.lines[SHOCK]
 
 
 def test_shocks_are_the_conditional_means_of_the_errors():
@@ -64,18 +104,15 @@ def test_without_relations_or_with_missing_outcomes_there_is_no_shock(missing):
 def test_covariances_are_learned_beyond_chance():
     loading = np.array([0.6, 0.0, 0.6, 0.0])
     coefficients, covariance, generator = parts(3, loading)
-    free, chosen, shared, shared_chosen = np.zeros((N, N, 4)), np.zeros((N, N, 4)), np.zeros((N, N)), np.zeros((N, N))
-    rounds, x, nothing = 4000, np.zeros(N, bool), np.full(N, np.nan)
-    for _ in range(rounds):
+    shocks = empty_shocks(N, ())
+    state, x, nothing = learner(coefficients, shocks), np.zeros(N, bool), np.full(N, np.nan)
+    for _ in range(4000):
         errors = loading * generator.standard_normal() + 0.2 * generator.standard_normal(N)
-        y = outcomes(coefficients, errors, np.zeros(N))
-        kernels.absorb_shocks(
-            free, chosen, coefficients, x, np.ones(N), nothing, y, np.ones(N, bool), np.ones(1),
-            np.zeros((N, 2 * N + 2)), np.zeros(N), 1, 0, True,
-        )  # fmt: skip
-    kernels.solve_shocks(free, chosen, shared, shared_chosen, True)
+        learn_shocks(state, x, np.ones(N), room_of(nothing, outcomes(coefficients, errors, np.zeros(N))))
+    solve_shocks(shocks)
+    shared = shocks.shared
     assert_allclose(shared[0, 2], covariance[0, 2], rtol=0.15)  # shrunk by three standard errors of the correlation
     assert_allclose(np.diag(shared), np.diag(covariance), rtol=0.1)
     apart = np.abs(shared[[0, 0, 1, 1, 2], [1, 3, 2, 3, 3]])
     assert apart.max() < 0.01 * covariance[0, 2]
-    assert not shared_chosen.any()
+    assert not shocks.shared_chosen.any()
