@@ -15,6 +15,7 @@ from spillover.types import Array, BoolArray, Explanation
 
 MOST_LOST = 0.25  # of what the best arms would bring: a choice that loses more is wrong
 DOUBT = 0.03  # probability of a wrong choice up to which the answer is clear: below 1 in 20, as models are never right
+LATE_DOUBT = 0.01  # where choices have effects in later rounds: for how many is only about right
 USUAL_CHANGES = 1.5  # in a table in which one was found
 UNSEEN = 6  # rounds after which a change of the effects can be seen at the earliest
 DRAWS = 400  # of the effects
@@ -61,7 +62,8 @@ def unclear(
             yield "effects of some pairs of arms do not add up"
         if assessment.find("changes") and DOUBT * assessment.known < UNSEEN * USUAL_CHANGES:
             yield f"effects have changed, and a change in the last {UNSEEN} rounds could not be seen yet"
-    if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > DOUBT:
+    doubt = LATE_DOUBT if assessment.find("later-effects") else DOUBT
+    if (wrong := probability_of_wrong(reasons, alone, relative, limits)) > doubt:
         yield f"with a probability of {wrong:.2f}, another choice would bring at least a third more"
 
 

@@ -5,6 +5,7 @@ context that moves effects. Each is a block of columns whose coefficients have a
 the block out. A search climbs the marginal likelihood, and the answers of all good structures are averaged.
 """
 
+import math
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
@@ -33,7 +34,7 @@ PRIOR = {
     "trend": -5.0,
     "level": -6.0,
     "drift": -2.0,
-    "lags": -3.0,
+    "lags": -3.0 - math.log(len(LAGS)),  # shared by the numbers of rounds that are tried
     "lag_mean": -0.5,
     "lag": -0.5,
     "moved": -2.0,
